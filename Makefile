@@ -37,7 +37,7 @@ check: $(READY)  ## format, lint, types, unit tests, documents: two minutes, wit
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/unit tests/docs
 
-demo: setup  ## two clusters, a million records, replicated and compared record by record
+demo: setup  ## two clusters, three million records, replicated and compared record by record
 	@$(BIN)/mirrorless demo
 
 SIDE_BY_SIDE := --numprocesses $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder

@@ -11,7 +11,8 @@ from mirrorless.settings import load
 from mirrorless.verify.comparison import ComparisonTerms, verify_flow
 from mirrorless.verify.findings import NOT_COMPARED
 from mirrorless.verify.page import page
-from mirrorless.verify.report import METRICS, summary, to_json, write_parquet
+from mirrorless.verify.parquet import write_parquet
+from mirrorless.verify.report import METRICS, summary, to_json
 from mirrorless.verify.report_file import write
 
 

@@ -195,9 +195,9 @@ class ClusterError(MirrorlessError):
 
     def __init__(self, reason: str, *, cluster: str, code: int | None = None) -> None:
         self.cluster = cluster
-        self.reason = reason
+        self.reason = reason.removeprefix(f"cluster {cluster}: ")  # of a reason that is an error itself
         self.code = code
-        super().__init__(f"cluster {cluster}: {reason}")
+        super().__init__(f"cluster {cluster}: {self.reason}")
 
 
 class ClusterUnavailable(ClusterError):

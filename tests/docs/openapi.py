@@ -66,7 +66,13 @@ _SUMMARIES: Final = {
 }
 _BY_FLOW: Final = {"flows", "topics", "halted", "problems", "readings", "groups", "drills"}
 _QUERY: Final = {"partitions": ("flow", "topic"), "positions": ("flow", "group")}
+_WHOLE: Final = {"events", "settings", "partitions", "positions"}
 _TEXT: Final = {"type": "string"}
+_UNREAD: Final = {
+    "type": "object",
+    "additionalProperties": _TEXT,
+    "description": "Why rows may be missing or old, by flow or by part; empty if everything was read",
+}
 _REF: Final = "#/components/schemas/{model}"
 
 
@@ -156,7 +162,8 @@ def _table(name: str) -> dict[str, Any]:
     rows = {"type": "array", "items": _ref(_ROWS[name].__name__)}
     required = tuple((one, True) for one in _QUERY.get(name, ()))
     by_flow = (("flow", False),) if name in _BY_FLOW else ()
-    return _get(_SUMMARIES[name], _object(**{name: rows}), *required, *by_flow)
+    unread = {} if name in _WHOLE else {"unread": _UNREAD}
+    return _get(_SUMMARIES[name], _object(**{name: rows}, **unread), *required, *by_flow)
 
 
 def _open(operation: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from mirrorless.operation_log.records import OperationKind, OperationOutcome
 from mirrorless.operations import run, runner
 from mirrorless.operations.close import close_fence
 from mirrorless.operations.copy_here import copy_once
-from mirrorless.operations.run import Terms
+from mirrorless.operations.refusals import Terms
 from mirrorless.operations.steps import stranded_tail
 from mirrorless.operations.steps.context import OwnershipLost
 from mirrorless.operations.steps.fence import QuietStep

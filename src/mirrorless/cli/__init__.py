@@ -7,8 +7,10 @@ import traceback
 
 import click
 
+from mirrorless.cli import interrupts
 from mirrorless.cli.lazy import LazyGroup
 from mirrorless.cli.status_codes import COULD_NOT
+from mirrorless.clusters import first_contact
 from mirrorless.errors import MirrorlessError
 
 _COMMANDS = {
@@ -36,9 +38,17 @@ _COMMANDS = {
 }
 
 
+_ONLY_ASK = frozenset({"apply", "consume", "failover-plan", "offsets", "pause", "plan", "resume", "status", "verify"})
+"""Commands that give a cluster up soon: they can be run again."""
+_MOVE = frozenset({"drill", "failback", "failover", "operation", "switchover"})
+_END_BY_THEMSELVES = frozenset({"demo", "failback", "failover", "kafka", "operation", "run", "switchover", "web"})
+"""Commands that undo, or finish, something after Ctrl-C."""
+
+
 @click.group(name="mirrorless", cls=LazyGroup, commands_in=_COMMANDS)
 @click.version_option(package_name="mirrorless", prog_name="mirrorless", message="%(prog)s %(version)s")
-def root() -> None:
+@click.pass_context
+def root(ctx: click.Context) -> None:
     """Replicate Kafka topics, configs, ACLs and consumer group offsets, as MirrorMaker 2 does, without Kafka Connect.
 
     To try it: `mirrorless kafka up primary backup --config mm2.properties`, and in another terminal
@@ -48,12 +58,33 @@ def root() -> None:
     changes, failed checks, halted partitions); 2 if it could not do its work (invalid input, a cluster that does not
     answer, a missing package).
     """
+    if ctx.invoked_subcommand in _END_BY_THEMSELVES:
+        interrupts.must_end_by_itself()
+    if ctx.invoked_subcommand in _ONLY_ASK:
+        ctx.with_resource(first_contact.shown(_failed_connection, patience_s=first_contact.PATIENCE_S))
+    elif ctx.invoked_subcommand in _MOVE:
+        ctx.with_resource(first_contact.shown(_failed_connection))
+
+
+def _failed_connection(alias: str, reason: str) -> None:
+    click.echo(f"cluster {alias}: {reason}; trying again", err=True)
 
 
 def main() -> None:
     """Run the command line; an error that was raised on purpose is one line on standard error."""
+    with interrupts.watched():
+        status = _run()
+    if interrupts.has_waiting_threads():
+        interrupts.leave(status or 0)
+    sys.exit(status)
+
+
+def _run() -> int | None:
+    status: int | None
     try:
         status = root.main(prog_name="mirrorless", standalone_mode=False)
+    except SystemExit as asked:  # a command's own status
+        status = asked.code if isinstance(asked.code, int) else 0
     except click.ClickException as error:
         error.show()
         status = COULD_NOT
@@ -66,4 +97,4 @@ def main() -> None:
     except Exception:  # noqa: BLE001 -- Python's own status of a crash is the one for findings
         traceback.print_exc()
         status = COULD_NOT
-    sys.exit(status)
+    return status

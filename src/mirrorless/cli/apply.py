@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mirrorless.cli.options import file_argument, json_option, print_json, verbose_option, warn
+from mirrorless.cli.options import (
+    chosen_flows,
+    file_argument,
+    flow_option,
+    json_option,
+    print_json,
+    verbose_option,
+    warn,
+)
 from mirrorless.cli.status_codes import COULD_NOT, FINE
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
@@ -25,9 +33,10 @@ if TYPE_CHECKING:
 
 @click.command
 @file_argument
+@flow_option
 @json_option
 @verbose_option
-def apply(file: str, *, as_json: bool) -> None:
+def apply(file: str, *, name: str | None, as_json: bool) -> None:
     """Make the changes that `mirrorless plan` shows.
 
     Creates and grows topics, sets configs, adds and removes ACLs, for every flow of FILE. Copies no records. A
@@ -41,7 +50,7 @@ def apply(file: str, *, as_json: bool) -> None:
         warn(warning)
     went_well = True
     flows: dict[str, dict[str, Any]] = {}
-    for flow in settings.flows:
+    for flow in chosen_flows(settings, name):
         try:
             found = _applied(flow)
         except MirrorlessError as error:

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mirrorless.cli.options import json_option, print_json, verbose_option, warn
+from mirrorless.cli import interrupts
+from mirrorless.cli.options import (
+    CONFIG_VARIABLE,
+    chosen_flows,
+    flow_option,
+    json_option,
+    print_json,
+    verbose_option,
+    warn,
+)
 from mirrorless.cli.status_codes import FINE, FOUND
 from mirrorless.doctor.aliases import one_cluster_twice
 from mirrorless.doctor.aws.examination import examine_aws
@@ -27,7 +36,8 @@ if TYPE_CHECKING:
 
 
 @click.command
-@click.argument("files", nargs=-1)
+@click.argument("files", nargs=-1, envvar=CONFIG_VARIABLE)
+@flow_option
 @click.option(
     "--aws",
     "deployment",
@@ -49,7 +59,13 @@ if TYPE_CHECKING:
 @json_option
 @verbose_option
 def doctor(
-    files: tuple[str, ...], *, deployment: str | None, functions: tuple[Function, ...], probe: bool, as_json: bool
+    files: tuple[str, ...],
+    *,
+    name: str | None,
+    deployment: str | None,
+    functions: tuple[Function, ...],
+    probe: bool,
+    as_json: bool,
 ) -> None:
     """Check that both ends of every flow are ready.
 
@@ -63,9 +79,11 @@ def doctor(
     if not files and deployment is None:
         raise click.UsageError("give FILES, or --aws STACK")
     settings = load(*files) if files else None
-    found = {} if settings is None else _flows(settings, functions)
+    found = {} if settings is None else _flows(settings, functions, name)
+    if probe:
+        interrupts.must_end_by_itself()
     if settings is not None and probe:
-        for flow in settings.flows:
+        for flow in chosen_flows(settings, name):
             if (tried := probe_identical_offsets(flow)) is not None:
                 found[flow.name].append(tried)
     warnings = () if settings is None else settings.warnings
@@ -77,18 +95,18 @@ def doctor(
     else:
         for warning in warnings:
             warn(warning)
-        for name, some in (*found.items(), *on_aws.items()):
-            _show(name, some)
+        for one_name, some in (*found.items(), *on_aws.items()):
+            _show(one_name, some)
         counts = Counter(one.status for one in every)
         click.echo(", ".join(f"{counts[status]} {status}" for status in Status))
     sys.exit(FOUND if any(one.status is Status.FAILED for one in every) else FINE)
 
 
-def _flows(settings: Settings, functions: Sequence[Function]) -> dict[str, list[Finding]]:
+def _flows(settings: Settings, functions: Sequence[Function], name: str | None) -> dict[str, list[Finding]]:
     """Check the flows of a configuration."""
     chosen = [Function(name) for name in functions] or None
-    found = {flow.name: examine(flow, chosen) for flow in settings.flows}
-    if chosen is None or Function.HEARTBEAT in chosen:
+    found = {flow.name: examine(flow, chosen) for flow in chosen_flows(settings, name)}
+    if name is None and (chosen is None or Function.HEARTBEAT in chosen):
         # The heartbeats of the opposite direction, without which no client there learns who is upstream.
         # Nothing copies these pairs, so no function `copy` does the work of `heartbeat`.
         pairs = (pair.model_copy(update={"engine": "spark"}) for pair in settings.heartbeats)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mirrorless.cli import interrupts
 from mirrorless.cli.options import file_argument, json_option, output_option, target_option, verbose_option
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.doctor.findings import Status
@@ -41,6 +42,7 @@ class _Form(StrEnum):
     metavar="N",
     type=click.IntRange(1),
     default=MOST_POSITIONS,
+    show_default=True,
     help="Compare the records at so many positions of groups at most, chosen at random.",
 )
 @click.option("--canary", is_flag=True, help="Also move a topic and a group of its own, there and back.")
@@ -75,6 +77,8 @@ def drill(
     flows = [flow for flow in settings.flows if flow.target.alias == target]
     if not flows:
         raise ConfigurationError(f"no enabled flow has the target {target}", file=file)
+    if canary:
+        interrupts.must_end_by_itself()
     reports: list[DrillReport] = []
     errors: dict[str, str] = {}
     for flow in flows:

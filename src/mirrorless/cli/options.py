@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 _Value = TypeVar("_Value")
 
-file_argument: Final = click.argument("file")
-files_argument: Final = click.argument("files", nargs=-1, required=True)
+CONFIG_VARIABLE: Final = "MIRRORLESS_CONFIG"
+"""Names the configuration where FILE is left out; Lambda functions have it too."""
+file_argument: Final = click.argument("file", envvar=CONFIG_VARIABLE)
+files_argument: Final = click.argument("files", nargs=-1, required=True, envvar=CONFIG_VARIABLE)
 flow_option: Final = click.option(
     "--flow", "name", metavar="FLOW", help="Only this flow of FILE, such as 'primary->backup'."
 )
@@ -34,7 +36,11 @@ output_option: Final = click.option(
     "several.",
 )
 topics_option: Final = click.option(
-    "--topics", default=".*", metavar="PATTERNS", help="Only source topics that match one of these patterns (a,b)."
+    "--topics",
+    default=".*",
+    show_default=True,
+    metavar="PATTERNS",
+    help="Only source topics that match one of these patterns (a,b).",
 )
 spark_master_option: Final = click.option(
     "--spark-master",

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mirrorless.cli.options import file_argument, json_option, print_json, verbose_option, warn
+from mirrorless.cli.options import (
+    chosen_flows,
+    file_argument,
+    flow_option,
+    json_option,
+    print_json,
+    verbose_option,
+    warn,
+)
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
@@ -31,9 +39,10 @@ if TYPE_CHECKING:
 
 @click.command
 @file_argument
+@flow_option
 @json_option
 @verbose_option
-def plan(file: str, *, as_json: bool) -> None:
+def plan(file: str, *, name: str | None, as_json: bool) -> None:
     """Show what `mirrorless apply` would change.
 
     `mirrorless run` makes the same changes. For every flow of FILE, lists topics to create and to grow, configs to
@@ -46,18 +55,18 @@ def plan(file: str, *, as_json: bool) -> None:
         warn(warning)
     plans: dict[str, Plan] = {}
     errors: dict[str, str] = {}
-    for flow in settings.flows:
+    for flow in chosen_flows(settings, name):
         try:
             plans[flow.name] = planned(flow)
         except MirrorlessError as error:
             errors[flow.name] = str(error)
     if as_json:
-        flows = {name: plan_fields(one) for name, one in plans.items()}
-        failed = {name: {"error": reason} for name, reason in errors.items()}
+        flows = {flow_name: plan_fields(one) for flow_name, one in plans.items()}
+        failed = {flow_name: {"error": reason} for flow_name, reason in errors.items()}
         print_json({"flows": flows | failed, "warnings": settings.warnings})
     else:
-        for name, one in plans.items():
-            show(name, one)
+        for flow_name, one in plans.items():
+            show(flow_name, one)
         for reason in errors.values():
             click.echo(f"error: {reason}", err=True)
     sys.exit(_status(plans.values(), failed=bool(errors)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from mirrorless.cli.options import spark_master_option, verbose_option, warn, web_options
+from mirrorless.cli.options import CONFIG_VARIABLE, spark_master_option, verbose_option, warn, web_options
 from mirrorless.cli.status_codes import FINE, FOUND
 from mirrorless.cli.web_port import DEFAULT_PORT, CommandWithPort
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=CommandWithPort)
-@click.argument("files", nargs=-1)
+@click.argument("files", nargs=-1, envvar=CONFIG_VARIABLE)
 @click.option("--available-now", is_flag=True, help="Exit when all records that exist at the start are copied.")
 @click.option("--consumer.config", "consumer", metavar="FILE", help="Consumer file of MirrorMaker 1, instead of FILES.")
 @click.option("--producer.config", "producer", metavar="FILE", help="Producer file of MirrorMaker 1.")

@@ -21,8 +21,8 @@ from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
 from mirrorless.local.listing import Listing
 from mirrorless.metadata.fences import unexplained_fences
-from mirrorless.operation_log.records import OperationOutcome
-from mirrorless.operations.run import show
+from mirrorless.operation_log.records import OperationOutcome, Operations
+from mirrorless.operations.run import read_all
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
@@ -55,15 +55,17 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
     """
     settings = load(file)
     found = {flow.name: _fields(flow, settings.file) for flow in chosen_flows(settings, name)}
-    operations = _operations(settings)
-    open_operations = _open_operations(operations)
+    operations, unread = _operations(settings)
+    open_operations = _open_operations(operations.by_id.values())
     places = _applications(operations)
     if as_json:
-        print_json({"flows": found, "operations": open_operations, "applications": places})
+        print_json({"flows": found, "operations": open_operations, "applications": places, "operations_unread": unread})
     else:
         _print(found)
         for place in places:
             click.echo(_place_line(place, file))
+        for alias, reason in unread.items():
+            click.echo(f"operations on {alias} are unknown: {reason}", err=True)
         for one in open_operations:
             click.echo(
                 f"{one['kind']} {one['operation']} from {one['from']} to {one['to']} is open, last run by "
@@ -72,12 +74,12 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
     sys.exit(_status(found.values()))
 
 
-def _operations(settings: Settings) -> list[OperationState]:
-    """All operations, the oldest first; what does not answer is among the flows' errors."""
+def _operations(settings: Settings) -> tuple[Operations, dict[str, str]]:
+    """All operations, and by cluster why its are unknown."""
     try:
-        return show(settings)[0]
-    except MirrorlessError:
-        return []
+        return read_all(settings)
+    except MirrorlessError as error:
+        return Operations(), {"both clusters": str(error)}
 
 
 def _open_operations(operations: Iterable[OperationState]) -> list[dict[str, str]]:
@@ -95,25 +97,33 @@ def _open_operations(operations: Iterable[OperationState]) -> list[dict[str, str
     ]
 
 
-def _applications(operations: Iterable[OperationState]) -> list[dict[str, Any]]:
-    """Where the last completed operation of each pair of clusters has moved applications, and its standing fence."""
-    last: dict[frozenset[str], OperationState] = {}
-    for one in operations:
-        if one.outcome is OperationOutcome.COMPLETED:
-            last[frozenset({one.request.source, one.request.target})] = one
+def _applications(operations: Operations) -> list[dict[str, Any]]:
+    """Where the last completed operation of each pair of clusters has moved applications, and its standing fence.
+
+    Unknown (`on` is None) where two moves completed, each while the cluster of the other one was down.
+    """
+    completed = [one.request.pair for one in operations.by_id.values() if one.outcome is OperationOutcome.COMPLETED]
+    last = {pair: operations.last_completed(pair) for pair in dict.fromkeys(completed)}
     return [
-        {
+        {"on": None, "between": sorted(pair)}
+        if one is None
+        else {
             "on": one.request.target,
             "since_ms": one.ended_ms or one.created_ms,
             "by": f"{one.request.kind} {one.id}",
             "fenced": one.request.source if one.standing_fence else None,
             "fenced_topics": len(one.standing_fence.get("topics", ())),
         }
-        for one in last.values()
+        for pair, one in last.items()
     ]
 
 
 def _place_line(place: Mapping[str, Any], file: str) -> str:
+    if place["on"] is None:
+        return (
+            f"applications of {' and '.join(place['between'])}: it is unknown where they are, since two moves "
+            f"completed, each while the other's cluster was down: see `mirrorless operation {file}`"
+        )
     since = datetime.fromtimestamp(place["since_ms"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     line = f"applications are on {place['on']} since {since}, by {place['by']}"
     if place["fenced"] is None:
@@ -133,7 +143,7 @@ def _status(flows: Iterable[Fields]) -> int:
     return COULD_NOT if any(fields.get(key) for fields in found for key in _UNREAD) else FINE
 
 
-_UNREAD = ("error", "heartbeat_error", "unknown")
+_UNREAD = ("error", "heartbeat_error", "fences_error", "unknown")
 
 
 def _fields(flow: Flow, location: str) -> dict[str, Any]:
@@ -147,7 +157,9 @@ def _fields(flow: Flow, location: str) -> dict[str, Any]:
         "topics": now.topics,
         "partitions": now.partitions,
         "begun": now.begun,
-        "lag_records": now.lag_records,
+        # Of partitions that could not be read, or are not visible, nothing is known.
+        "lag_records": None if now.unknown or not now.topics else now.lag_records,
+        "lag_at_least": now.lag_records,
         **_last_heartbeat(flow),
         "halted": [
             {
@@ -165,19 +177,29 @@ def _fields(flow: Flow, location: str) -> dict[str, Any]:
             {"topic": topic, "remote_topic": remote, "text": line_on_gone(flow, topic, remote)}
             for topic, remote in now.gone.items()
         ],
-        "unknown": [f"{topic}-{partition}: {reason}" for (topic, partition), reason in now.unknown.items()],
+        "unknown": [
+            *(f"{topic}-{partition}: {reason}" for (topic, partition), reason in now.unknown.items()),
+            *(() if now.topics else (_blank(flow),)),
+        ],
         "problems": list(now.problems),
-        "fences": _fences(flow),
+        **_fences(flow),
         "skipped_share": now.skipped_share,
     }
 
 
-def _fences(flow: Flow) -> list[str]:
-    """Lines on fences that no operation explains; none where the operations cannot be read."""
+def _blank(flow: Flow) -> str:
+    return (
+        f"no topic that the flow replicates is visible on {flow.source.alias}; if it has any, grant the flow's user "
+        "DESCRIBE on them"
+    )
+
+
+def _fences(flow: Flow) -> dict[str, Any]:
+    """Lines on fences that no operation explains, or why they are unknown."""
     try:
-        return unexplained_fences(flow, {one.alias: Admin(one) for one in (flow.source, flow.target)})
-    except MirrorlessError:
-        return []
+        return {"fences": unexplained_fences(flow, {one.alias: Admin(one) for one in (flow.source, flow.target)})}
+    except MirrorlessError as error:
+        return {"fences": [], "fences_error": f"whether a fence blocks writers is unknown: {error}"}
 
 
 def _engine(flow: Flow, now: FlowStatus) -> dict[str, Any]:
@@ -216,9 +238,9 @@ def _print(found: Mapping[str, Fields]) -> None:
     )
     for flow, fields in found.items():
         if "error" not in fields:
-            counts = (f"{fields[key]:,}" for key in _COUNTS)
+            counts = (f"{fields[key]:,}" if fields[key] is not None else _lag(fields) for key in _COUNTS)
             listing.add(
-                flow, fields["state"], _copied_by(fields["engine"]), *counts, _age(fields), f"{len(fields['halted']):,}"
+                flow, _state(fields), _copied_by(fields["engine"]), *counts, _age(fields), f"{len(fields['halted']):,}"
             )
     if len(listing):
         listing.print()
@@ -230,6 +252,16 @@ def _print(found: Mapping[str, Fields]) -> None:
                 click.echo(f"{flow}: {line}")
         for line in _unread(fields):
             click.echo(f"{flow}: {line}", err=True)
+
+
+def _state(fields: Fields) -> str:
+    """The target state; a flow that is to run, and that nothing copies, does not."""
+    return "not copied" if fields["state"] == "running" and not fields["engine"]["runs"] else str(fields["state"])
+
+
+def _lag(fields: Fields) -> str:
+    """The lag, where the end of some partition is unknown."""
+    return f"over {fields['lag_at_least']:,}" if fields["lag_at_least"] else "unknown"
 
 
 def _copied_by(engine: Fields) -> str:
@@ -260,6 +292,5 @@ def _unread(fields: Fields) -> Iterator[str]:
         yield fields["error"]
         return
     yield from fields["unknown"]
-    if "heartbeat_error" in fields:
-        yield fields["heartbeat_error"]
+    yield from (fields[key] for key in ("heartbeat_error", "fences_error") if key in fields)
     yield from fields["problems"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
@@ -23,9 +23,13 @@ from mirrorless.errors import OperationError
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.cluster_pair import ClusterPair
 from mirrorless.operations.dry_run import dry_run_lines, preflight_lines
-from mirrorless.operations.run import Terms, begin
+from mirrorless.operations.refusals import Terms
+from mirrorless.operations.run import begin
 from mirrorless.operations.steps.context import StepFailed
 from mirrorless.settings import load
+
+if TYPE_CHECKING:
+    from mirrorless.settings import Settings
 
 _Option: TypeAlias = Callable[[Callable[..., None]], Callable[..., None]]
 _SECONDS: Final = click.FloatRange(min=0.0)
@@ -53,12 +57,14 @@ _moving: Final[tuple[_Option, ...]] = (
         "--drain-timeout",
         type=_SECONDS,
         default=90.0,
+        show_default=True,
         help="Undo everything if open transactions, or the copy, take longer; seconds.",
     ),
     click.option(
         "--wait-groups",
         type=_SECONDS,
         default=10.0,
+        show_default=True,
         help="How long groups with members have to read to the end and leave; seconds.",
     ),
     click.option(
@@ -126,6 +132,7 @@ def failover(file: str, **given: Any) -> None:  # noqa: ANN401 -- click's values
         "--stranded",
         type=click.Choice(["list", "topic", "leave", "reset"]),
         default="list",
+        show_default=True,
         help="What becomes of records never replicated, with kept names.",
     ),
 )
@@ -160,26 +167,37 @@ def _run(file: str, kind: OperationKind, given: dict[str, Any]) -> None:
     target = given["target"]
     with closing(ClusterPair.to(settings, target, given["source"])) as pair:
         has_way_back = pair.reverse is not None
-    if given["dry_run"]:
-        _show(dry_run_lines(settings, kind, target, terms))
-        if kind is not OperationKind.FAILOVER:
-            try:
-                _show(preflight_lines(settings, kind, target, terms))
-            except (StepFailed, OperationError) as error:
-                lines = error.lines if isinstance(error, StepFailed) else ()
-                _show([f"  preflight: failed: {error}", *(f"    {line}" for line in lines)])
-                sys.exit(FOUND)
-        click.echo("nothing was written")
-        return
+    no_way_back = None
     if not (has_way_back or given.get("one_way", True)):
-        raise OperationError(
+        no_way_back = (
             f"{kind} to {target} has no way back: {settings.file} has no flow from {target}; add it, or give --one-way"
         )
+    if given["dry_run"]:
+        _dry_run(settings, kind, target, terms, no_way_back)
+        return
+    if no_way_back is not None:
+        raise OperationError(no_way_back)
     if not given["yes"] and sys.stdin.isatty():
         _show(dry_run_lines(settings, kind, target, terms))
     confirm(f"{kind} to {target} moves applications", yes=given["yes"])
     ended = begin(settings, kind, target, terms, progress_on_standard_error())
     finish(ended, as_json=given["as_json"], outputs=given["outputs"])
+
+
+def _dry_run(settings: Settings, kind: OperationKind, target: str, terms: Terms, no_way_back: str | None) -> None:
+    """Print what each step would do, and what would be refused, which exits with 1; writes nothing."""
+    _show(dry_run_lines(settings, kind, target, terms))
+    try:
+        _show(preflight_lines(settings, kind, target, terms))
+        if no_way_back is not None:
+            raise OperationError(no_way_back)
+    except StepFailed as error:
+        _show([f"  preflight: failed: {error}", *(f"    {line}" for line in error.lines)])
+        sys.exit(FOUND)
+    except OperationError as error:
+        _show([f"  refused: {error}"])
+        sys.exit(FOUND)
+    click.echo("nothing was written")
 
 
 def _show(lines: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -20,14 +21,15 @@ from mirrorless.cli.options import (
     warn,
 )
 from mirrorless.cli.verify_text import VerifyBar, show, show_plan
-from mirrorless.errors import MirrorlessError
+from mirrorless.errors import MirrorlessError, PrerequisiteError
+from mirrorless.local.spark_host import spark_missing
 from mirrorless.local.verification import verify_flows
 from mirrorless.settings import load
 from mirrorless.verify.comparison import ComparisonTerms, first_line
 from mirrorless.verify.findings import DIFFERENT, NOT_COMPARED
 from mirrorless.verify.page import page
 from mirrorless.verify.repair import repair_plan as steps_for
-from mirrorless.verify.report import to_json, write_parquet
+from mirrorless.verify.report import to_json
 from mirrorless.verify.report_file import write
 
 if TYPE_CHECKING:
@@ -79,6 +81,14 @@ class _Verify(click.Command):
 @output_option
 @click.option("--html", hidden=True)
 @click.option("--parquet", hidden=True)
+@click.option(
+    "--with",
+    "engine",
+    type=click.Choice(["auto", "python", "spark"]),
+    default="auto",
+    show_default=True,
+    help="What compares: Spark any size, Python what one process reads in minutes; auto is Spark if it is installed.",
+)
 @click.option("--repair-plan", is_flag=True, help="Add for each difference what would repair it. Repairs nothing.")
 @spark_master_option
 @json_option
@@ -96,6 +106,7 @@ def verify(
     html: str | None,
     parquet: str | None,
     repair_plan: bool,
+    engine: str,
     spark_master: str | None,
     as_json: bool,
 ) -> None:
@@ -103,8 +114,8 @@ def verify(
 
     Compares records (key, value, headers, timestamp, order), topics, configs, ACLs and group offsets of the flows of
     FILE, and lists each difference at its offset. Writes to no cluster. Records that are not copied yet, or that
-    retention deleted on one side, are no difference. Forms of --output are .json, .html and .parquet (a folder of
-    tables).
+    retention deleted on one side, are no difference. Without Spark, large flows are refused with their size. Forms of
+    --output are .json, .html and .parquet (a folder of tables).
 
     Exit status 0: both sides are identical; 1: there are differences; 2: something could not be compared.
     """
@@ -121,8 +132,11 @@ def verify(
             reports.append((ReportFormat.JSON, json_file))
     try:
         terms = ComparisonTerms.read(topics=topics, since=since, percent=sample)
+        with_spark = _with_spark(engine, spark_master, [kind for kind, _ in reports])
         with VerifyBar() as bar:
-            found = verify_flows(chosen_flows(load(file), name), terms, shown=bar, master=spark_master)
+            found = verify_flows(
+                chosen_flows(load(file), name), terms, shown=bar, master=spark_master, with_spark=with_spark
+            )
         results = [result for result, _ in found]
         plans = [steps_for(one, file=file) for one in results] if repair_plan else []
         for kind, location in reports:
@@ -142,6 +156,20 @@ def verify(
                 show_plan(plans[number])
     statuses = {result.status for result in results}
     sys.exit(DIFFERENT if DIFFERENT in statuses else max(statuses))
+
+
+def _with_spark(engine: str, master: str | None, forms: Sequence[ReportFormat]) -> bool:
+    """Whether Spark compares; raises `PrerequisiteError` if what is asked for needs a package that is missing."""
+    if ReportFormat.PARQUET in forms and importlib.util.find_spec("pyarrow") is None:
+        raise PrerequisiteError("--output FILE.parquet needs PyArrow: pip install 'mirrorless[spark]'")
+    if engine == "python":
+        if master is not None:
+            raise click.UsageError("--spark-master is for --with spark")
+        return False
+    missing = spark_missing()
+    if missing and (engine == "spark" or master is not None):
+        raise PrerequisiteError(missing)
+    return not missing
 
 
 def _format(location: str) -> ReportFormat:
@@ -164,6 +192,8 @@ def _write(
         case ReportFormat.HTML:
             write(location, page(results, plans).encode())
         case ReportFormat.PARQUET:
+            from mirrorless.verify.parquet import write_parquet  # noqa: PLC0415 -- PyArrow may not be installed
+
             write_parquet(location, found)
 
 

@@ -29,7 +29,7 @@ class VerifyBar:
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._progress.add_task("starting Spark", total=None)
+        self._task = self._progress.add_task("starting", total=None)
 
     def __enter__(self) -> Self:
         if self._progress.console.is_terminal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakValueDictionary
@@ -11,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from mirrorless.client_logs import LIBRDKAFKA
-from mirrorless.clusters import outages
+from mirrorless.clusters import first_contact, outages
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 30.0
 METADATA_TIMEOUT_S = 15.0
+_LOOK_S = 0.05
 _Answer = TypeVar("_Answer")
 _AUTHORIZATION = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 
@@ -47,10 +49,13 @@ class _Heard:
     def __init__(self, alias: str) -> None:
         self.reason: str | None = None
         self.code: int | None = None
+        self.all_down_s: float | None = None
         self._alias = alias
 
     def note(self, error: KafkaError) -> None:
-        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:
+            self.all_down_s = self.all_down_s or time.monotonic()
+        else:
             self.reason, self.code = error.str(), error.code()
             outages.noticed(self._alias, error)
 
@@ -61,6 +66,7 @@ class _Connected:
     def __init__(self, settings: dict[str, Any], heard: _Heard) -> None:
         self.heard = heard
         self.client = AdminClient(settings)
+        self.has_answered = False
 
 
 _connected: Final[WeakValueDictionary[tuple[object, ...], _Connected]] = WeakValueDictionary()
@@ -112,9 +118,40 @@ class Admin:
     def metadata(self, *, timeout_s: float = METADATA_TIMEOUT_S) -> ClusterMetadata:
         """Brokers, topics and partitions of the whole cluster; raises `ClusterUnavailable`."""
         try:
-            return self.client.list_topics(timeout=timeout_s)
+            if self._connected.has_answered:
+                return self.client.list_topics(timeout=timeout_s)
+            found = self._first(timeout_s)
         except KafkaException as error:
             raise self.failure(error) from error
+        self._connected.has_answered = True
+        return found
+
+    def _first(self, timeout_s: float) -> ClusterMetadata:
+        """Connect: in a thread, so that what fails meanwhile is shown at once, and a signal is not delayed.
+
+        Raises `ClusterUnavailable` before the time is over for a refused login, and as `first_contact` has it.
+        """
+        if (gone := first_contact.gave_up(self.alias, self._servers)) is not None:
+            raise ClusterUnavailable(gone, cluster=self.alias, code=KafkaError._TRANSPORT)
+        answer = _Answered(self.client, timeout_s)
+        while not answer.wait(_LOOK_S):
+            self.poll()
+            heard, patience_s = self._heard, first_contact.patience_s()
+            if heard.reason is None:
+                continue
+            first_contact.failed(self.alias, heard.reason)
+            if heard.code in outages.REFUSED:
+                first_contact.give_up(self.alias, self._servers, heard.reason)
+                raise ClusterUnavailable(heard.reason, cluster=self.alias, code=heard.code)
+            is_down = patience_s is not None and heard.all_down_s is not None
+            if is_down and time.monotonic() - (heard.all_down_s or 0) > (patience_s or 0):
+                reason = self._no_answer(heard.reason)
+                first_contact.give_up(self.alias, self._servers, reason)
+                raise ClusterUnavailable(reason, cluster=self.alias, code=heard.code)
+        return answer.metadata
+
+    def _no_answer(self, reason: str) -> str:
+        return f"no answer from {self._servers}: {reason.removeprefix(f'{self._servers}: ')}"
 
     def result(self, future: Future[_Answer], *, timeout_s: float = TIMEOUT_S) -> _Answer:
         """Wait for one answer; raises `ClusterError` or `ClusterUnavailable`."""
@@ -148,7 +185,48 @@ class Admin:
         self.client.poll(0)
         error = exception.args[0]
         if error.retriable() or error.code() < 0:
-            reason = self._heard.reason or error.str()
+            reason = self._heard.reason or _unexplained(error)
             code = self._heard.code or error.code()
-            return ClusterUnavailable(f"no answer from {self._servers}: {reason}", cluster=self.alias, code=code)
+            told = reason if code in outages.REFUSED else self._no_answer(reason)
+            return ClusterUnavailable(told, cluster=self.alias, code=code)
         return ClusterError(error.str(), cluster=self.alias)
+
+
+def _unexplained(error: KafkaError) -> str:
+    """Return the reason of a failed request of which no connection has reported an error."""
+    if error.code() != KafkaError._TRANSPORT:
+        return error.str()
+    return (
+        "it accepts connections and closes them; compare security.protocol and sasl.mechanism with the broker's "
+        "listener: a port for SASL or TLS closes plaintext connections"
+    )
+
+
+class _Answered:
+    """The answer to a first request for metadata, which a daemon thread waits for: it may be given up."""
+
+    def __init__(self, client: AdminClient, timeout_s: float) -> None:
+        self._client = client
+        self._timeout_s = timeout_s
+        self._found: ClusterMetadata | BaseException | None = None
+        self._thread = threading.Thread(target=self._ask, name="first contact", daemon=True)
+        self._thread.start()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most so long; returns whether there is an answer."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    @property
+    def metadata(self) -> ClusterMetadata:
+        """The answer; raises `KafkaException` if there was none."""
+        if isinstance(self._found, BaseException):
+            raise self._found
+        assert self._found is not None
+        return self._found
+
+    def _ask(self) -> None:
+        try:
+            self._found = self._client.list_topics(timeout=self._timeout_s)
+        except BaseException as error:  # noqa: BLE001 -- raised where the answer is wanted
+            self._found = error

@@ -108,11 +108,12 @@ def _with_functions(before: EngineChoice, seen: Seen, flow: Flow, now_ms: int) -
     if rate and now_ms - behind_since_ms >= sure_s * 1000:
         after = replace(after, functions_bytes_per_s=rate, functions=seen.shares)
         if lag / rate > flow.spark_start_backlog_seconds:
-            reason = f"the functions would need {_time(lag / rate)} for the backlog of {_size(lag)}"
+            reason = f"the functions would need {_time(lag / rate)} for the backlog of about {_size(lag)}"
             return _switched(after, "spark", reason, now_ms)
     if (since := after.growing_since_ms) and now_ms - since >= flow.spark_start_growing_seconds * 1000:
         return _switched(after, "spark", f"the lag has grown for {_time((now_ms - since) / 1000)}", now_ms)
-    return replace(after, reason=f"functions copy a backlog of {_size(lag)}")
+    records = sum(work.lag_records for work in works)
+    return replace(after, reason=f"functions copy a backlog of {records:,} records, about {_size(lag)}")
 
 
 def _silence(before: EngineChoice, seen: Seen, now_ms: int) -> EngineChoice:

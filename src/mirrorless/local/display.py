@@ -157,13 +157,13 @@ class _Terminal:
     def discovered(self, flow: str, found: SyncPass) -> None:
         """Print the number of changes, and each that failed."""
         done = [one.action for one in found.applied if one.error is None]
-        for kinds, what in (
-            ((CreateTopic, GrowTopic), "topics created or grown"),
-            ((AlterConfigs,), "topics set to the source's configs"),
-            ((AddAcl, RemoveAcl), "ACLs added or removed"),
+        for kinds, one, what in (
+            ((CreateTopic, GrowTopic), "topic created or grown", "topics created or grown"),
+            ((AlterConfigs,), "topic set to the source's configs", "topics set to the source's configs"),
+            ((AddAcl, RemoveAcl), "ACL added or removed", "ACLs added or removed"),
         ):
             if count := sum(isinstance(action, kinds) for action in done):
-                self.console.print(f"{flow}: {count} {what} on the target")
+                self.console.print(f"{flow}: {count} {what if count > 1 else one} on the target")
         for applied in found.reported():
             if text := applied.error or applied.note:
                 self.console.print(Text(f"{flow}: {applied.action.topic}: {text}", style="red"))

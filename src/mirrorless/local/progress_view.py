@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from mirrorless.copy.engines.control import Control
     from mirrorless.copy.partition.lease_rows import Report
 
-_RATE_WINDOW_S = 3.0
+_RATE_WINDOW_S = 10.0
+"""With a limit for the flow, whole batches arrive seconds apart."""
 PASSING: Final = (PartitionState.RESUMING, PartitionState.WAITING)
 """States in which a partition is retried, without action by an operator."""
 _WORST_FIRST = ("halted", "unreachable", "resuming", "waiting", "copying", "caught up")
@@ -26,7 +27,8 @@ _WORST_FIRST = ("halted", "unreachable", "resuming", "waiting", "copying", "caug
 class TopicView:
     """One topic since the run began: counts are totals, rates are over the last seconds, `lag_records` is the lag.
 
-    `state` and `error` are those of the partition in the worst state; `latency_ms` is the largest of its partitions'.
+    `state` and `error` are those of the partition in the worst state; `latency_ms` is the largest of its partitions',
+    None if nothing was copied within these seconds.
     """
 
     topic: str
@@ -108,7 +110,9 @@ class ProgressView:
             records_per_s=(records - history[0][1]) / seconds,
             bytes_per_s=(size - history[0][2]) / seconds,
             lag_records=sum(report.lag_records for report in reports),
-            latency_ms=max((report.latency_ms for report in reports if report.latency_ms is not None), default=None),
+            latency_ms=max((report.latency_ms for report in reports if report.latency_ms is not None), default=None)
+            if records > history[0][1]
+            else None,
             state=reports[0].state,
             error=next((report.error for report in reports if report.error is not None), None),
         )

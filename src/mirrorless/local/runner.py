@@ -10,11 +10,12 @@ import threading
 import time
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from mirrorless.clusters import outages
+from mirrorless.clusters import first_contact, outages
 from mirrorless.clusters.attempts import LoginAttempts
 from mirrorless.copy.engines.outcome import GAVE_UP, LANDING_S
 from mirrorless.errors import ClusterUnavailable, LoopError
@@ -25,7 +26,7 @@ from mirrorless.local.spark_host import SparkHost, check_spark
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mirrorless.local.displays import Display
     from mirrorless.settings import Cluster, Settings
@@ -67,6 +68,10 @@ class StopRequest:
         """
         with suppress(Empty):
             self._wake.get(timeout=seconds)
+
+    def wake(self) -> None:
+        """End a `wait` in the main thread."""
+        self._wake.put(None)
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
@@ -128,8 +133,8 @@ def run_flows(
             check_spark()
         if not bounded:  # a copy with an end fails instead
             stack.enter_context(_outages_shown(settings, display))
-        refused = _first(runs, display, together=bounded)
-        runs = [run for run in runs if run not in refused]
+        stack.enter_context(first_contact.shown(partial(_failed_connection, display)))
+        runs, refused = _first(runs, display, together=bounded, stop=stop)
         try:
             with spark:
                 for run in runs if not stop.event.is_set() else ():
@@ -201,16 +206,56 @@ def _clusters(settings: Settings) -> list[Cluster]:
     return [cluster for flow in settings.flows for cluster in (flow.source, flow.target)]
 
 
-def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> list[FlowRun]:
+def _failed_connection(display: Display, alias: str, reason: str) -> None:
+    display.trouble(f"cluster {alias}", f"{reason}; trying again")
+
+
+class _Discovery(threading.Thread):
+    """Discovers each flow's topics; a client that waits for a cluster cannot be interrupted, so not in the main thread.
+
+    `refused` are the flows that must not begin, because they would replicate in a loop.
+    """
+
+    def __init__(self, runs: Sequence[FlowRun], display: Display, *, together: bool, over: Callable[[], None]) -> None:
+        super().__init__(name="first discovery", daemon=True)
+        self._runs, self._display, self._together, self._over = runs, display, together, over
+        self.refused: list[FlowRun] = []
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        """Discover."""
+        try:
+            self.refused = _discover(self._runs, self._display, together=self._together)
+        except BaseException as error:  # noqa: BLE001 -- raised in the main thread
+            self.error = error
+        self._over()
+
+
+def _first(
+    runs: Sequence[FlowRun], display: Display, *, together: bool, stop: StopRequest
+) -> tuple[list[FlowRun], list[FlowRun]]:
     """Discover each flow's topics; unless they end `together`, an unavailable cluster does not stop other flows.
 
-    Returns the flows that must not begin, because they would replicate in a loop.
+    Returns the flows that begin, none once a stop is requested meanwhile, and those that must not, because they would
+    replicate in a loop.
     """
+    discovery = _Discovery(runs, display, together=together, over=stop.wake)
+    discovery.start()
     try:
-        return _discover(runs, display, together=together)
+        while discovery.is_alive() and not stop.event.is_set():
+            stop.wait(_SELDOM_S)
+        if discovery.is_alive():
+            discovery.join(_ENDING_S)
     except BaseException:
         _end(runs)
         raise
+    if discovery.is_alive():
+        _end(runs)
+        return [], []
+    if discovery.error is not None:
+        _end(runs)
+        raise discovery.error
+    return [run for run in runs if run not in discovery.refused], discovery.refused
 
 
 def _end(runs: Sequence[FlowRun]) -> None:

@@ -1,4 +1,4 @@
-"""Verifies flows on a local Spark, and shows the progress."""
+"""Verifies flows in this process or on a local Spark, and shows the progress."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-from mirrorless.local.jars import SPARK_KAFKA, class_path
-from mirrorless.local.spark import spark_session
 from mirrorless.verify.comparison import verify_flow
 
 if TYPE_CHECKING:
@@ -37,9 +35,17 @@ class Shown(Protocol):
 
 
 def verify_flows(
-    flows: Sequence[Flow], terms: ComparisonTerms, *, shown: Shown, master: str | None
+    flows: Sequence[Flow], terms: ComparisonTerms, *, shown: Shown, master: str | None, with_spark: bool
 ) -> list[tuple[VerificationResult, list[ComparedWindow]]]:
-    """Verify flows one after the other; raises `PrerequisiteError` without Java or Spark's Kafka source."""
+    """Verify flows one after the other, in this process or `with_spark`.
+
+    Raises `PrerequisiteError` without Java or Spark's Kafka source, if they are needed.
+    """
+    if not with_spark:
+        return [verify_flow(None, flow, terms, say=partial(shown.step, flow.name)) for flow in flows]
+    from mirrorless.local.jars import SPARK_KAFKA, class_path  # noqa: PLC0415 -- Spark may not be installed
+    from mirrorless.local.spark import spark_session  # noqa: PLC0415
+
     threads = os.cpu_count() or 1
     jars = class_path(SPARK_KAFKA, say=lambda text: shown.step("", text))
     with (

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError, OperationError
-from mirrorless.loops import keeps_names, opposite, shares_topics
-from mirrorless.operation_log.records import EVERYTHING, OperationKind, merged
+from mirrorless.operation_log.records import merged
 from mirrorless.operation_log.topic import OperationTopic
 
 if TYPE_CHECKING:
@@ -20,7 +15,6 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow, Settings
 
 _ANSWER_S: Final = 5.0
-_LOOK_S: Final = 0.5
 
 
 @dataclass
@@ -96,6 +90,11 @@ class ClusterPair:
             raise ClusterUnavailable(next(iter(self.failures.values())), cluster=self.forward.target.alias)
         return merged(found, self.aliases), self.failures
 
+    @property
+    def refused(self) -> dict[str, str]:
+        """Why the operations of a cluster that answers could not be read, by alias: they are unknown, not none."""
+        return {alias: log.refused for alias, log in self.logs.items() if log.refused is not None}
+
     def fenced_topics(self, alias: str, *, besides: str = "") -> set[str]:
         """The topics of a cluster that are fenced now, as the logs say, by operations of any pair but one.
 
@@ -117,52 +116,6 @@ class ClusterPair:
             log.close()
 
 
-def refuse_names(pair: ClusterPair, kind: OperationKind, topics: str) -> None:
-    """Raise `OperationError` for what is not supported where a flow keeps topic names.
-
-    Copiers cannot leave single topics out, so the whole flow moves; and it only returns along a flow that takes turns
-    with it.
-    """
-    if not keeps_names(pair.forward) or shares_topics(pair.forward):
-        return
-    name = pair.forward.name
-    if kind is OperationKind.FAILBACK and opposite(pair.forward) is None:
-        raise OperationError(
-            f"flow {name} keeps topic names, so failback needs the opposite flow too: enable both directions, and set "
-            "mirrorless.active.cluster to the cluster that applications wrote to before the failover"
-        )
-    if topics != EVERYTHING:
-        raise OperationError(
-            f"flow {name} keeps topic names, so its topics move together: remove --topics. A topic that is to move "
-            "alone needs a file in which both clusters have other aliases, before it is copied first"
-        )
-
-
-def refuse_other_files(pair: ClusterPair) -> None:
-    """Raise `OperationError` if the flow has to stop, and another file has a flow between the same clusters that runs.
-
-    The stop is Connect's record of the connector: it holds for every file with these aliases. A mark that is there is
-    watched until it is renewed, or was valid without that. Raises `ClusterUnavailable`.
-    """
-    flow = pair.forward
-    if not keeps_names(flow) or shares_topics(flow):
-        return
-    deployment = deployment_of(pair.settings.file, flow.name)
-    with closing(MarkReader(flow)) as reader:
-        found = {mark.run: mark for mark in reader.read().of_others(flow, deployment=deployment)}
-        until = {run: time.monotonic() + mark.valid_ms / 1000 for run, mark in found.items()}
-        while left := [mark for run, mark in found.items() if time.monotonic() < until[run]]:
-            now = {mark.run: mark for mark in reader.read().of_others(flow, deployment=deployment)}
-            if any(now[run] != mark for run, mark in found.items() if run in now):
-                raise OperationError(
-                    f"another file copies other topics from {flow.source.alias} to {flow.target.alias}, and this move "
-                    "would stop them too: name all topics in one file, or give the clusters other aliases in the other "
-                    "file before it copies"
-                )
-            found = {mark.run: found[mark.run] for mark in left if mark.run in now}
-            time.sleep(_LOOK_S)
-
-
 def refuse_open(operations: Operations, pair: ClusterPair) -> None:
     """Raise `OperationError` if an operation of the pair is open."""
     one = operations.open(pair.aliases)
@@ -172,36 +125,3 @@ def refuse_open(operations: Operations, pair: ClusterPair) -> None:
             f"{one.request.kind} {one.id} from {one.request.source} to {one.request.target} is open{by}: run "
             f"`mirrorless operation {pair.settings.file} continue` or `abort`"
         )
-
-
-def refuse_fenced(operations: Operations, pair: ClusterPair, kind: OperationKind) -> None:
-    """Raise `OperationError` if a fence on the target blocks the flow to it, which skips copies."""
-    target = pair.forward.target.alias
-    if kind is not OperationKind.FAILOVER and shares_topics(pair.forward) and operations.fences_on(target):
-        raise OperationError(
-            f"the fence of the last move is up on {target}, and blocks {pair.forward.name}: run `mirrorless "
-            f"operation {pair.settings.file} close` first"
-        )
-
-
-def refuse_overlapping(pair: ClusterPair, kind: OperationKind) -> None:
-    """Raise `OperationError` for open operations and standing fences of other pairs that have one of the clusters.
-
-    A failover does not wait for an operation that cannot be continued, since the cluster that decides is down.
-    """
-    target = pair.forward.target.alias
-    for flow in pair.overlapping:
-        other = ClusterPair.of(pair.settings, flow)
-        with closing(other):
-            try:
-                operations, failures = other.read()
-            except ClusterUnavailable:
-                continue  # neither of them answers, so nothing is under way between them
-            one = operations.open(other.aliases)
-            if one is not None and not (kind is OperationKind.FAILOVER and one.request.target in failures):
-                refuse_open(operations, other)
-            if operations.fences_on(target):
-                raise OperationError(
-                    f"the fence of a move to another cluster is up on {target}: run `mirrorless operation "
-                    f"{pair.settings.file} close` first"
-                )

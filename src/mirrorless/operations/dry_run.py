@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import OperationWriter
 from mirrorless.clusters.topics import partition_counts
+from mirrorless.errors import OperationError
 from mirrorless.loops import keeps_names, opposite
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.failover_plan import failover_plan
 from mirrorless.operation_log.records import OperationKind, OperationState
-from mirrorless.operations.cluster_pair import ClusterPair, refuse_names
+from mirrorless.operations.cluster_pair import ClusterPair
 from mirrorless.operations.fences import resolved
+from mirrorless.operations.refusals import admitted
 from mirrorless.operations.results import count_of
 from mirrorless.operations.run import request_of
-from mirrorless.operations.steps.context import OperationContext, matching
+from mirrorless.operations.steps.context import OperationContext, StepFailed, matching
 from mirrorless.operations.steps.failover import copied_topics
 from mirrorless.operations.steps.preflight import PreflightStep
 from mirrorless.policy import policy_for
@@ -25,17 +27,23 @@ from mirrorless.policy import policy_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mirrorless.operations.run import Terms
+    from mirrorless.operations.refusals import Terms
     from mirrorless.settings import Settings
 
 
 def preflight_lines(settings: Settings, kind: OperationKind, target: str, terms: Terms) -> list[str]:
-    """Run the checks of the preflight, which only reads, and return its lines: the result, and each warning.
+    """Refuse what may not begin, run the checks of the preflight, and return its lines: the result, each warning.
+
+    All of it only reads. A failover has no preflight.
 
     Raises `StepFailed` with what failed, ConfigurationError, `OperationError`, `ClusterError`.
     """
     pair = ClusterPair.to(settings, target, terms.source)
     with closing(pair):
+        earlier, superseded = admitted(pair, kind, terms)
+        if kind is OperationKind.FAILOVER:
+            ends = None if superseded is None else f"  ends {superseded.request.kind} {superseded.id}, which is open"
+            return [] if ends is None else [ends]
         request = request_of(pair, kind, terms)
         context = OperationContext(
             settings=settings,
@@ -44,12 +52,15 @@ def preflight_lines(settings: Settings, kind: OperationKind, target: str, terms:
             operation=OperationState(id="dry run", request=request, created_ms=int(time.time() * 1000)),
             check=lambda: None,
             say=lambda _: None,
-            earlier=pair.read()[0],
+            earlier=earlier,
             writer=OperationWriter(0, 0),
             fenced=pair.fenced_topics,
         )
         step = PreflightStep(terms.accepted)
-        data = step.act(context, {})
+        try:
+            data = step.act(context, {})
+        except OperationError as error:  # of a switch
+            raise StepFailed(str(error), []) from error
         return [f"  preflight: {step.text(data)}", *(f"    warning: {line}" for line in data["warnings"])]
 
 
@@ -57,7 +68,6 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
     """Yield a line for each step but the preflight. Raises ConfigurationError, `OperationError`, `ClusterError`."""
     pair = ClusterPair.to(settings, target, terms.source)
     with closing(pair):
-        refuse_names(pair, kind, terms.topics)
         wants = matching(terms.topics)
         flow, policy = pair.forward, policy_for(pair.forward)
         target_admin = Admin(flow.target)

@@ -13,55 +13,29 @@ from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError, ClusterUnavailable, MirrorlessError, OperationError
-from mirrorless.loops import opposite
 from mirrorless.metadata.plan import replicated
 from mirrorless.operation_log import records
-from mirrorless.operation_log.records import OperationKind, OperationOutcome, Request
-from mirrorless.operations.cluster_pair import (
-    ClusterPair,
-    refuse_fenced,
-    refuse_names,
-    refuse_open,
-    refuse_other_files,
-    refuse_overlapping,
-)
+from mirrorless.operation_log.records import OperationKind, OperationOutcome, Operations, Request
+from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
 from mirrorless.operations.drill.report import configuration_hash
 from mirrorless.operations.fences import resolved
 from mirrorless.operations.kinds import steps_of
+from mirrorless.operations.refusals import admitted
 from mirrorless.operations.runner import Ownership, failure_of, may_be_undone, run_steps, undo_steps
 from mirrorless.operations.steps.context import OperationContext, OwnershipLost, StepFailed, matching
-from mirrorless.operations.turns import refuse_other_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mirrorless.operation_log.records import Entry, Operations, OperationState
+    from mirrorless.operation_log.records import Entry, OperationState
+    from mirrorless.operations.refusals import Terms
     from mirrorless.operations.steps.context import OperationStep
     from mirrorless.settings import Flow, Settings
 
 _ATTEMPTS: Final = 3
 _RETRY_S: Final = 2.0
-ALREADY_THERE: Final = "applications are there"
-"""The name by which a move to where applications are is accepted nevertheless."""
 _REFUSED: Final = "applications have moved, but offsets of groups were refused"
 _AT_ONCE: Final = "another operation began at the same time; try again"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What the operator asked for; `accepted` are checks of the preflight that may fail. Times are in seconds.
-
-    `stranded` is what a failback does with a stranded tail: `list`, `topic`, `leave` or `reset`. `source` is the
-    cluster that applications leave; it has to be named where several flows lead to the target.
-    """
-
-    topics: str = ".*"
-    groups: str = ".*"
-    drain_timeout_s: float = 90.0
-    wait_groups_s: float = 10.0
-    accepted: tuple[str, ...] = ()
-    stranded: str = "list"
-    source: str | None = None
 
 
 def _ignore(*_: str) -> None:
@@ -100,22 +74,11 @@ def begin(
     client_logs.set_up()
     pair = ClusterPair.to(settings, target, terms.source)
     with closing(pair):
-        refuse_names(pair, kind, terms.topics)
-        refuse_overlapping(pair, kind)
-        earlier, failures = pair.read()
-        if target in failures:
-            raise ClusterUnavailable(failures[target], cluster=target)
+        earlier, superseded = admitted(pair, kind, terms)
+        failures = pair.failures
         source = pair.forward.source.alias
-        if source in failures and kind is not OperationKind.FAILOVER:
-            raise ClusterUnavailable(failures[source], cluster=source)
-        if kind is OperationKind.FAILOVER and source in failures:
-            _supersede(earlier, pair, progress or OperationProgress())
-        refuse_open(earlier, pair)
-        if kind is not OperationKind.FAILBACK and opposite(pair.forward) is not None:
-            refuse_other_turn(pair.forward)
-        refuse_fenced(earlier, pair, kind)
-        refuse_again(earlier, pair, kind, terms)
-        refuse_other_files(pair)
+        if superseded is not None:
+            _supersede(superseded, pair, progress or OperationProgress())
         _close_missed(earlier, pair)
         request = request_of(pair, kind, terms)
         for alias, log in pair.logs.items():
@@ -161,21 +124,6 @@ def abort(settings: Settings, *, take_over: bool = False, progress: OperationPro
             ownership.release()
 
 
-def refuse_again(earlier: Operations, pair: ClusterPair, kind: OperationKind, terms: Terms) -> None:
-    """Raise `OperationError` if the last operation of the pair has moved the same there; `terms` may accept it."""
-    last = earlier.last_completed(pair.aliases)
-    target = pair.forward.target.alias
-    if last is None or kind is OperationKind.FAILOVER or ALREADY_THERE in terms.accepted:
-        return
-    if last.request.target == target and (last.request.topics, last.request.groups) == (terms.topics, terms.groups):
-        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime((last.ended_ms or last.created_ms) / 1000))
-        close = f"; `mirrorless operation {pair.settings.file} close` removes the fence" if last.standing_fence else ""
-        raise OperationError(
-            f"applications are on {target} since {since}, by {last.request.kind} {last.id}, so there is nothing to "
-            f"move{close}; if they were moved back otherwise, give --accept '{ALREADY_THERE}'"
-        )
-
-
 def _find_open(settings: Settings) -> tuple[OperationState, ClusterPair, dict[str, str]]:
     """Return the open operation of any pair of the file's clusters, its pair, and which cluster does not answer."""
     reasons: list[str] = []
@@ -198,20 +146,29 @@ def _find_open(settings: Settings) -> tuple[OperationState, ClusterPair, dict[st
 
 
 def show(settings: Settings) -> tuple[list[OperationState], dict[str, str]]:
-    """Return all operations of the file's clusters, the oldest first, and which cluster does not answer.
+    """Return all operations of the file's clusters, the oldest first, and why those of a cluster are unknown.
 
     Raises `ClusterUnavailable` if none does.
     """
+    operations, unread = read_all(settings)
+    return sorted(operations.by_id.values(), key=lambda one: one.number), unread
+
+
+def read_all(settings: Settings) -> tuple[Operations, dict[str, str]]:
+    """Return the operations of all pairs of the file's clusters, and by alias why those of a cluster are unknown.
+
+    Raises `ClusterUnavailable` if no cluster of a pair answers.
+    """
     client_logs.set_up()
-    found: dict[str, OperationState] = {}
-    unreachable: dict[str, str] = {}
+    found = Operations()
+    unread: dict[str, str] = {}
     for flow in settings.flows:
         pair = ClusterPair.of(settings, flow)
         with closing(pair):
             operations, failures = pair.read()
-            unreachable |= failures
-            found |= operations.by_id
-    return sorted(found.values(), key=lambda one: one.number), unreachable
+            unread |= failures | pair.refused
+            found.by_id |= operations.by_id
+    return found, unread
 
 
 def request_of(pair: ClusterPair, kind: OperationKind, terms: Terms) -> Request:
@@ -245,14 +202,11 @@ def _fence(flow: Flow, settings: Settings) -> str:
     return resolved(flow, settings, topics)
 
 
-def _supersede(earlier: Operations, pair: ClusterPair, progress: OperationProgress) -> None:
+def _supersede(one: OperationState, pair: ClusterPair, progress: OperationProgress) -> None:
     """End an operation that was to leave the cluster which is down now: nothing can be undone there.
 
     Its fence stays recorded, and is removed when applications return.
     """
-    one = earlier.open(pair.aliases)
-    if one is None or one.request.target != pair.forward.target.alias:
-        return
     pair.logs[one.request.target].append(records.closed(one.id, OperationOutcome.ABORTED, ms=int(time.time() * 1000)))
     one.outcome = OperationOutcome.ABORTED
     fence = f"; its fence may be up on {one.request.source}" if one.standing_fence else ""

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from typing import TYPE_CHECKING, Final, Protocol
 
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.errors import ClusterError, ConfigurationError, MirrorlessError, one_line
@@ -20,8 +17,8 @@ from mirrorless.verify.drill_down import MOST_DIFFERENCES, READ_RECORDS, narrow
 from mirrorless.verify.findings import Difference, PartitionResult, VerificationResult
 from mirrorless.verify.fingerprints import Fingerprints
 from mirrorless.verify.group_offsets import GroupComparison, GroupsCompared
-from mirrorless.verify.latest import compare_latest
 from mirrorless.verify.metadata_diff import Metadata, compare_metadata
+from mirrorless.verify.one_process import OneProcess
 from mirrorless.verify.pairing import Paired, Pairing
 from mirrorless.verify.ranges import pieces
 from mirrorless.verify.results import (
@@ -35,7 +32,7 @@ from mirrorless.verify.results import (
     unread_result,
 )
 from mirrorless.verify.selected_offsets import EVERYTHING
-from mirrorless.verify.windows import WINDOW_RECORDS, Window, compare_windows
+from mirrorless.verify.window import WINDOW_RECORDS, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +42,9 @@ if TYPE_CHECKING:
     from mirrorless.clusters.configs import Configs
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
+    from mirrorless.verify.latest_limits import Latest
     from mirrorless.verify.ranges import OffsetRange
+    from mirrorless.verify.selected_offsets import Selection
 
 EVERY_TOPIC: Final = (".*",)
 _ROUNDS: Final = 20
@@ -54,7 +53,6 @@ _UNITS_S: Final = {"h": 3600, "d": 86400}
 # As Java prints an error, and as Py4J quotes one.
 _CAUSE: Final = "Caused by: "
 _THROWN: Final = ": "
-_SPARK: Final = (PySparkException, Py4JError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,11 +103,44 @@ class ComparedWindow:
     window: Window
 
 
-class FlowComparison:
-    """One comparison of one flow. `say` receives the current step, in a few words; `windows` the compared windows."""
+class Engine(Protocol):
+    """Reads both sides; `errors` are those of a topic or partition that cannot be read, of which others may be."""
 
-    def __init__(self, spark: SparkSession, flow: Flow, terms: ComparisonTerms, *, say: Callable[[str], None]) -> None:
-        self._spark = spark
+    @property
+    def name(self) -> str:
+        """For error lines."""
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """See above."""
+
+    def windows(
+        self, stretches: Sequence[OffsetRange], *, window_records: int, selection: Selection
+    ) -> list[list[Window]]:
+        """Return the windows of each range, in order, of the `selection`."""
+
+    def latest(self, partitions: Sequence[Paired], *, selection: Selection) -> list[Latest]:
+        """Compare the latest values of these partitions, of the `selection`."""
+
+
+def _engine(spark: SparkSession | None, flow: Flow) -> Engine:
+    if spark is None:
+        return OneProcess(flow)
+    from mirrorless.verify.spark_engine import SparkEngine  # noqa: PLC0415 -- Spark may not be installed
+
+    return SparkEngine(spark, flow)
+
+
+class FlowComparison:
+    """One comparison of one flow, in this process if `spark` is None.
+
+    `say` receives the current step, in a few words; `windows` the compared windows.
+    """
+
+    def __init__(
+        self, spark: SparkSession | None, flow: Flow, terms: ComparisonTerms, *, say: Callable[[str], None]
+    ) -> None:
+        self._engine = _engine(spark, flow)
         self._flow = flow
         self._terms = terms
         self._say = say
@@ -277,21 +308,17 @@ class FlowComparison:
     def _compared(
         self, stretches: Sequence[OffsetRange], states: dict[TopicPartition, ComparisonState]
     ) -> list[tuple[OffsetRange, list[Window]]]:
-        """Windows of the ranges; if Spark fails, half of the topics at a time, so that one does not block all."""
+        """Windows of the ranges; if that fails, half of the topics at a time, so that one does not block all."""
         try:
-            found = compare_windows(
-                self._spark,
-                self._flow,
-                stretches,
-                window_records=self._terms.window_records,
-                selection=self._selection,
+            found = self._engine.windows(
+                stretches, window_records=self._terms.window_records, selection=self._selection
             )
-        except _SPARK as error:
+        except self._engine.errors as error:
             topics = sorted({one.topic for one in stretches})
             if len(topics) == 1:
                 for state in states.values():
                     if state.paired.place[0] == topics[0]:
-                        state.paired.trouble = f"Spark could not read the partition: {first_line(error)}"
+                        state.paired.trouble = f"{self._engine.name} could not read it: {first_line(error)}"
                 return []
             first = set(topics[: len(topics) // 2])
             halves = (
@@ -317,13 +344,13 @@ class FlowComparison:
             return [], []
         self._say("latest values of compacted topics")
         try:
-            found = compare_latest(self._spark, self._flow, partitions, selection=self._selection)
-        except _SPARK as error:
+            found = self._engine.latest(partitions, selection=self._selection)
+        except self._engine.errors as error:
             if len(partitions) > 1:
                 middle = len(partitions) // 2
                 halves = [self._by_keys(some) for some in (partitions[:middle], partitions[middle:])]
                 return [one for results, _ in halves for one in results], [one for _, some in halves for one in some]
-            return [failed(partitions[0], f"Spark could not read the topics: {first_line(error)}")], []
+            return [failed(partitions[0], f"{self._engine.name} could not read it: {first_line(error)}")], []
         results, differences = [], []
         for one, latest in zip(partitions, found, strict=True):
             results.append(keyed_result(one, latest))
@@ -345,9 +372,9 @@ def first_line(error: Exception) -> str:
 
 
 def verify_flow(
-    spark: SparkSession, flow: Flow, terms: ComparisonTerms, *, say: Callable[[str], None]
+    spark: SparkSession | None, flow: Flow, terms: ComparisonTerms, *, say: Callable[[str], None]
 ) -> tuple[VerificationResult, list[ComparedWindow]]:
-    """Compare one flow; if nothing can be compared, the result has the reason."""
+    """Compare one flow, in this process if `spark` is None; if nothing can be compared, the result has the reason."""
     comparison = FlowComparison(spark, flow, terms, say=say)
     began_ms = int(time.time() * 1000)
     try:

@@ -12,7 +12,7 @@ from mirrorless.verify.ranges import OffsetRange, Pair
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mirrorless.verify.windows import Window
+    from mirrorless.verify.window import Window
 
 MOST_DIFFERENCES: Final = 100
 """Of one range; the existence of more is reported."""

@@ -35,6 +35,8 @@ class Fingerprints:
     def __init__(self, cluster: Cluster, *, isolation: str, selected: SelectedOffsets = ALL_OFFSETS) -> None:
         self._cluster = cluster
         self._selected = selected
+        self.read_bytes = 0
+        """Bytes of the keys and values that were yielded."""
         self._consumer = reader(
             cluster,
             isolation_level=isolation,
@@ -66,6 +68,7 @@ class Fingerprints:
                 if offset >= end:
                     return
                 if self._selected.has(topic, partition, offset):
+                    self.read_bytes += len(message.key() or b"") + len(message.value() or b"")
                     yield fingerprint(message)
                 if offset == end - 1:
                     return

@@ -9,14 +9,13 @@ before the beginning of the copy, nor one that retention deleted on one side (`c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812 -- the usual alias
 
 from mirrorless.verify.findings import Difference, DifferenceKind
 from mirrorless.verify.kafka_source import Ranges, java_options, read, select
-from mirrorless.verify.ranges import Pair, pair_at_upstream, pair_near
+from mirrorless.verify.latest_limits import MOST_KEYS, Latest, cut_of, limits_of
 from mirrorless.verify.selected_offsets import EVERYTHING
 from mirrorless.verify.windows import headers_hash
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from mirrorless.verify.pairing import Paired
     from mirrorless.verify.selected_offsets import SelectedOffsets, Selection
 
-MOST_KEYS: Final = 100
 _KEY: Final = ("topic", "partition", "key")
 _FIELDS: Final = ("value", "headers", "timestamp")
 _SAME, _MISSING, _EXTRA, _CHANGED = "same", "missing", "extra", "changed"
@@ -44,24 +42,6 @@ _SIDE: Final = (
     "topic string, partition int, key binary, {0}offset bigint, {0}tombstone boolean, {0}value bigint, "
     "{0}headers bigint, {0}timestamp timestamp, {0}newer int, {0}size bigint"
 )
-
-
-@dataclass(slots=True)
-class Latest:
-    """One compacted partition: `keys` compared, how many of them differ, and the differences of the first.
-
-    Not compared are keys with a newer record after the cut (`in_flight`), those whose last record is before the
-    beginning of the copy (`earlier`), and those of which one side has deleted the record with everything before its
-    first offset (`by_retention`).
-    """
-
-    keys: int = 0
-    different: int = 0
-    size_bytes: int = 0
-    in_flight: int = 0
-    earlier: int = 0
-    by_retention: int = 0
-    differences: list[Difference] = field(default_factory=list)
 
 
 def compare_latest(
@@ -108,33 +88,6 @@ def compare_latest(
             one.differences += [_difference(paired, row) for row in rows.limit(MOST_KEYS).toArrow().to_pylist()]
     joined.unpersist()
     return found
-
-
-def cut_of(one: Paired) -> Pair:
-    """The offsets up to which both sides of a partition are compared; empty if no pair is certain."""
-    return one.certain_end or Pair(one.source[0], one.target[0])
-
-
-class LatestLimits(NamedTuple):
-    """Offsets before which the two sides may differ: upstream and downstream.
-
-    `begin` is where the copy began. Records before `kept_upstream` are or may be deleted on the target, those before
-    `kept_downstream` on the source.
-    """
-
-    begin_upstream: int
-    begin_downstream: int
-    kept_upstream: int
-    kept_downstream: int
-
-
-def limits_of(one: Paired) -> LatestLimits:
-    """Limits of a partition; if it is not known how offsets correspond, a missing record counts as deleted."""
-    first, remote_first = one.source[0], one.target[0]
-    cut = cut_of(one)
-    kept_upstream = (pair_near(one.line, remote_first) or cut).upstream if remote_first else 0
-    kept_downstream = (pair_at_upstream(one.line, first) or cut).downstream if first else 0
-    return LatestLimits(*(one.beginning or Pair(0, 0)), kept_upstream, kept_downstream)
 
 
 def _latest(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mirrorless.verify.findings import Difference, DifferenceKind, Method, PartitionResult
-from mirrorless.verify.latest import Latest, cut_of
+from mirrorless.verify.latest_limits import Latest, cut_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mirrorless.verify.drill_down import RecordReader
     from mirrorless.verify.pairing import Paired
     from mirrorless.verify.ranges import OffsetRange
-    from mirrorless.verify.windows import Window
+    from mirrorless.verify.window import Window
 
 
 @dataclass(slots=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812 -- the usual alias
 
 from mirrorless.policy import keeps_offsets, policy_for
 from mirrorless.verify.kafka_source import Ranges, java_options, read, select
 from mirrorless.verify.selected_offsets import EVERYTHING
+from mirrorless.verify.window import WINDOW_RECORDS, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,30 +28,9 @@ if TYPE_CHECKING:
     from mirrorless.verify.ranges import OffsetRange
     from mirrorless.verify.selected_offsets import Selection
 
-WINDOW_RECORDS: Final = 10_000
 _NUMBER_BITS: Final = 33
 _NULL: Final = "null 5d0c9a83f1e64b27"
 _KEY: Final = ("layer", "topic", "partition", "window")
-
-
-class Window(NamedTuple):
-    """One window of a range on both sides; `records` is 0 and offsets are None if a side has no records in it."""
-
-    number: int
-    records: int
-    remote_records: int
-    digest: int | None
-    remote_digest: int | None
-    first_upstream: int | None
-    last_upstream: int | None
-    first_downstream: int | None
-    last_downstream: int | None
-    size_bytes: int
-
-    @property
-    def same(self) -> bool:
-        """Whether both sides are the same in it."""
-        return self.records == self.remote_records and self.digest == self.remote_digest
 
 
 def compare_windows(

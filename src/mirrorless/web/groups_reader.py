@@ -94,16 +94,22 @@ class GroupsReader(RepeatingReader):
 
 
 def _row(flow: str, group: str, state: str, positions: list[PositionRow], error: str | None) -> GroupRow:
+    unread = error is not None and not positions
     lags = [one.source_lag for one in positions]
+    again = [one.read_again for one in positions]
     return GroupRow(
         flow=flow,
         group=group,
         state=state,
         partitions=len(positions),
-        lag_records=None if None in lags else sum(one for one in lags if one is not None),
-        read_again=sum(one.read_again or 0 for one in positions),
-        skipped=sum(one.skipped for one in positions),
+        lag_records=None if unread else _sum(lags),
+        read_again=None if unread else _sum(again),
+        skipped=None if unread else sum(one.skipped for one in positions),
         untranslated=sum(one.target_offset is None for one in positions),
         why=next((one.how for one in positions if one.target_offset is None), "" if positions else _NO_OFFSET),
         error=error,
     )
+
+
+def _sum(numbers: list[int | None]) -> int | None:
+    return None if None in numbers else sum(one for one in numbers if one is not None)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from mirrorless.web.feed import Feed, Update
     from mirrorless.web.gather import Gatherer
+    from mirrorless.web.snapshot import Snapshot
 
 _KEEP_ALIVE_S: Final = 15.0
 _LARGEST_BODY: Final = 4_096
@@ -181,7 +182,22 @@ class Routes:
         flow = request.query_params.get("flow")
         if flow is not None:
             rows = tuple(one for one in rows if getattr(one, "flow", getattr(one, "name", None)) == flow)
-        return _text(await run_in_threadpool(encode, {name: rows}))
+        unread = self._unread(snapshot, name)
+        return _text(await run_in_threadpool(encode, {name: rows, "unread": unread}))
+
+    def _unread(self, snapshot: Snapshot, table: str) -> dict[str, str]:
+        """Why a table may lack rows now, by flow or by part: an empty one does not mean that there is nothing."""
+        flows = {one.name: one.error for one in snapshot.flows if one.error is not None}
+        parts = dict(note.partition(": ")[::2] for note in snapshot.notes)
+        unread = self._gatherer.unread()
+        return {
+            "clusters": {},
+            "operations": {part: text for part, text in parts.items() if part == "operations"},
+            "groups": unread | flows | {part: text for part, text in parts.items() if part.startswith("groups of ")},
+            "drills": {
+                part: text for part, text in parts.items() if part != "operations" and not part.startswith("groups of ")
+            },
+        }.get(table, unread | flows)
 
     async def _events(self, _: Request) -> Response:
         return _text(encode({"events": self._feed.events()}))

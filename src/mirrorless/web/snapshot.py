@@ -247,8 +247,8 @@ class ReadingRow:
 class GroupRow:
     """A consumer group of the source: what it has left to read there, and would read again or skip on the target.
 
-    `read_again` and `skipped` are the sums of its partitions, at most; `untranslated` is the number of partitions
-    without a position on the target, and `why` the reason of the first of them.
+    `read_again` and `skipped` are the sums of its partitions, at most, None if one is unknown; `untranslated` is the
+    number of partitions without a position on the target, and `why` the reason of the first of them.
     """
 
     flow: str
@@ -256,8 +256,8 @@ class GroupRow:
     state: str
     partitions: int
     lag_records: int | None
-    read_again: int
-    skipped: int
+    read_again: int | None
+    skipped: int | None
     untranslated: int
     why: str
     error: str | None

@@ -142,6 +142,7 @@ def test_status_tells_lag_pause_and_heartbeats(world: World) -> None:
         "partitions": 2,
         "begun": 0,
         "lag_records": 100,
+        "lag_at_least": 100,
         "last_heartbeat_ms": None,
         "halted": [],
         "lacking": [],

@@ -15,7 +15,7 @@ from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations import run
 from mirrorless.operations.close import close_fence
-from mirrorless.operations.run import Terms
+from mirrorless.operations.refusals import Terms
 from mirrorless.operations.steps import stranded_tail
 from mirrorless.operations.steps.preflight import PreflightStep
 from mirrorless.settings import load

@@ -14,8 +14,8 @@ from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.offsets.failover_plan import failover_plan
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations import run
+from mirrorless.operations.refusals import Terms
 from mirrorless.operations.report import as_fields
-from mirrorless.operations.run import Terms
 from mirrorless.settings import load
 from tests.kafka.offsets.test_active_groups import member
 from tests.support.moving import PARTITIONS, Applications, plain

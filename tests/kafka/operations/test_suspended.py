@@ -20,7 +20,7 @@ from mirrorless.copy.planning.lease_planner import LeasePlanner
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations import run
-from mirrorless.operations.run import Terms
+from mirrorless.operations.refusals import Terms
 from mirrorless.settings import load
 from tests.support.moving import PARTITIONS, Applications
 from tests.support.secured import eventually

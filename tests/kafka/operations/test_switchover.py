@@ -24,7 +24,7 @@ from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations import run
 from mirrorless.operations.kinds import steps_of
-from mirrorless.operations.run import Terms
+from mirrorless.operations.refusals import Terms
 from mirrorless.operations.steps.context import OwnershipLost
 from mirrorless.settings import load
 from tests.support.applications import GroupReader
@@ -104,6 +104,8 @@ def test_a_command_that_is_killed_is_continued_by_another(world: World) -> None:
             process.communicate()
             status, _, said = applications.command("switchover", "--to", target, "--yes")
             assert (status, "is open" in said) == (2, True), f"killed at {step}\n{said}"
+            done = CliRunner().invoke(root, ["switchover", str(world.file), "--to", target, "--dry-run"])
+            assert (done.exit_code, "  refused: switchover " in done.output) == (1, True), done.output
             assert [one["to"] for one in applications.command("status")[1]["operations"]] == [target]
             status, report, said = applications.command("operation", "continue")
             assert status == 0, f"killed at {step}\n{said}{json.dumps(report, indent=1)}"
@@ -231,6 +233,8 @@ def test_a_flow_that_keeps_names_moves_as_a_whole(world: World) -> None:
         assert (place["on"], place["fenced"], place["fenced_topics"]) == (world.target_alias, world.source_alias, 1)
         status, _, said = applications.command("switchover", "--to", world.target_alias, "--yes")
         assert (status, f"applications are on {world.target_alias} since " in said) == (2, True), said
+        done = CliRunner().invoke(root, ["switchover", str(world.file), "--to", world.target_alias, "--dry-run"])
+        assert (done.exit_code, f"refused: applications are on {world.target_alias}" in done.output) == (1, True)
     config = topic_configs(Admin(plain(world.target)), [applications.topic])[0][applications.topic]
     assert config["max.message.bytes"].origin != Origin.TOPIC
 

@@ -11,7 +11,8 @@ from mirrorless.offsets.offset_map import OffsetMap, Run
 from mirrorless.settings import Cluster, Flow
 from mirrorless.verify import latest
 from mirrorless.verify.findings import DifferenceKind
-from mirrorless.verify.latest import MOST_KEYS, Latest, compare_latest
+from mirrorless.verify.latest import compare_latest
+from mirrorless.verify.latest_limits import MOST_KEYS, Latest
 from mirrorless.verify.pairing import Paired
 from mirrorless.verify.ranges import Pair
 from mirrorless.verify.results import keyed_result

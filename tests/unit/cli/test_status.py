@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from mirrorless.cli import status
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.copy.flow.status import FlowStatus
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.operation_log.records import OperationKind, OperationOutcome, Operations, OperationState, Request
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +40,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(status, "status_of", lambda _flow, **_: found)
     monkeypatch.setattr(status, "last_heartbeat", refused)
     monkeypatch.setattr(status, "unexplained_fences", lambda _flow, _ends: [])
-    monkeypatch.setattr(status, "_operations", lambda *_: [])
+    monkeypatch.setattr(status, "read_all", lambda *_: (Operations(), {}))
     return str(path)
 
 
@@ -82,6 +84,62 @@ def test_a_lag_that_is_not_whole_is_no_success(file: str, monkeypatch: pytest.Mo
     result = CliRunner().invoke(status.status, [file])
     assert result.exit_code == 2
     assert result.stderr == "A->B: orders-1: no leader at the moment\n"
+    (row,) = [line for line in result.stdout.splitlines() if "A->B" in line]
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    assert (cells[1], cells[2], cells[6]) == ("not copied", "nothing", "unknown")
+    monkeypatch.setattr(status, "status_of", lambda _flow, **_: replace(found, lag_records=1_500))
+    assert "│ over 1,500 │" in CliRunner().invoke(status.status, [file]).stdout
+    fields = json.loads(CliRunner().invoke(status.status, [file, "--json"]).stdout)["flows"]["A->B"]
+    assert (fields["lag_records"], fields["lag_at_least"]) == (None, 1_500)
+
+
+def test_topics_that_are_not_visible_are_no_lag_of_0(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = FlowStatus(state=TargetState.STARTED, topics=0, partitions=0, begun=0, lag_records=0, halted={}, unknown={})
+    monkeypatch.setattr(status, "status_of", lambda _flow, **_: found)
+    monkeypatch.setattr(status, "last_heartbeat", lambda _flow: None)
+    result = CliRunner().invoke(status.status, [file])
+    assert result.exit_code == 2
+    assert "no topic that the flow replicates is visible on A; if it has any, grant the flow's user" in result.stderr
+    assert "│ unknown │" in result.stdout
+
+
+def test_operations_and_fences_that_cannot_be_read_are_unknown(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> list[str]:
+        raise ClusterUnavailable("topic-configs: no answer", cluster="A")
+
+    monkeypatch.setattr(status, "unexplained_fences", refused)
+    monkeypatch.setattr(status, "read_all", lambda *_: (Operations(), {"B": "grant READ on mm2-operations.internal"}))
+    monkeypatch.setattr(status, "last_heartbeat", lambda _flow: None)
+    result = CliRunner().invoke(status.status, [file])
+    assert result.exit_code == 2
+    assert "A->B: whether a fence blocks writers is unknown: cluster A: topic-configs: no answer" in result.stderr
+    assert "operations on B are unknown: grant READ on mm2-operations.internal" in result.stderr
+    shown = json.loads(CliRunner().invoke(status.status, [file, "--json"]).stdout)
+    assert shown["operations_unread"] == {"B": "grant READ on mm2-operations.internal"}
+
+
+def moved(number: int, source: str, target: str) -> OperationState:
+    """A switchover that completed."""
+    request = Request(kind=OperationKind.SWITCHOVER, source=source, target=target)
+    return OperationState(
+        id=f"{source}-{target}",
+        request=request,
+        created_ms=0,
+        number=number,
+        outcome=OperationOutcome.COMPLETED,
+        ended_ms=1_790_000_000_000,
+    )
+
+
+def test_where_applications_are(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "last_heartbeat", lambda _flow: None)
+    operations = Operations()
+    operations.by_id = {one.id: one for one in (moved(1, "A", "B"), moved(2, "B", "A"))}
+    monkeypatch.setattr(status, "read_all", lambda *_: (operations, {}))
+    assert "applications are on A since 2026-09-2" in CliRunner().invoke(status.status, [file]).stdout
+    operations.by_id["A-B"].number = 2
+    text = CliRunner().invoke(status.status, [file]).stdout
+    assert "applications of A and B: it is unknown where they are, since two moves completed" in text
 
 
 def test_records_that_the_target_lost_are_found(file: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,7 @@ class Fetching:
         bounded: bool = False,
         buffer_bytes: int = 64 << 20,
         bytes_per_second: float | None = None,
+        exempt: bool = False,
         is_first: bool = True,
     ) -> None:
         self.flow, self.loop, self.source = flow, flow.loop, flow.source
@@ -90,7 +91,7 @@ class Fetching:
             events=self.events,
             bounded=bounded,
             memory=MemoryLimits(queued=buffer_bytes),
-            budget=RateLimit(bytes_per_second, now=flow.loop.monotonic()),
+            budget=RateLimit(bytes_per_second, now=flow.loop.monotonic(), exempt=lambda _: exempt),
             sleep=flow.loop.sleep,
             spawn=self._spawn,
         )
@@ -368,6 +369,16 @@ def test_a_throttled_leader_is_not_asked_and_the_time_is_counted(fetching: Fetch
     fetching.source.quiet.clear()
     fetching.run(1.0)
     assert fetching.queued() == [(0, 0)]
+
+
+@pytest.mark.parametrize(("exempt", "numbers"), [(True, [0, 1, 2]), (False, [0])])
+def test_heartbeats_do_not_wait_for_the_limit(flow: FakeFlow, exempt: bool, numbers: list[int]) -> None:
+    fetching = Fetching(flow, bytes_per_second=1, exempt=exempt)
+    fetching.resume()
+    for number in range(3):
+        flow.produce(b"%d" % number)
+        fetching.run(1.0)
+    assert [first for first, _ in fetching.queued()] == numbers
 
 
 def test_a_limit_of_bytes_per_second_is_kept(flow: FakeFlow) -> None:

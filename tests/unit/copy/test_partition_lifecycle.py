@@ -1,9 +1,7 @@
-"""States of a partition: which may follow which, in the code and in docs/partition-states.md."""
+"""States of a partition: which may follow which, as the methods make them."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +13,6 @@ from mirrorless.copy.partition.state import PartitionCopy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PAGE = Path(__file__).parents[3] / "docs" / "partition-states.md"
-ROW = re.compile(r"^\| `([a-z ]+)` \|[^|]+\|([^|]*)\|$", re.MULTILINE)
 REPORTED_ONLY = {PartitionState.WAITING}
 
 
@@ -66,15 +62,3 @@ def test_only_a_new_lease_ends_a_halt(method: str) -> None:
     else:
         METHODS[method](copy)
     assert copy.state is PartitionState.HALTED
-
-
-def test_the_page_has_the_same_transitions() -> None:
-    rows = {
-        state: frozenset(re.findall("`([a-z ]+)`", following)) for state, following in ROW.findall(PAGE.read_text())
-    }
-    assert rows == {str(state): frozenset(map(str, following)) for state, following in TRANSITIONS.items()}
-
-
-def test_the_diagram_shows_every_state_that_a_copy_can_be_in() -> None:
-    diagram = PAGE.read_text().split("```")[1]
-    assert {state for state in PartitionState if f"|  {state}  |" in diagram} == set(PartitionState) - REPORTED_ONLY

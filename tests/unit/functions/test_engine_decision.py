@@ -85,9 +85,9 @@ def test_a_backlog_of_more_than_ten_minutes_is_for_spark(rate_mb: float, engine:
     # A rate counts when it was measured long enough.
     assert one.look(29, behind) == "functions"
     assert one.look(1, behind) == engine
-    assert one.reasons[0] == "functions copy a backlog of 2.0 GB"
+    assert one.reasons[0] == "functions copy a backlog of 2,000,000 records, about 2.0 GB"
     if engine == "spark":
-        assert one.reasons[-1] == "the functions would need 10 minutes for the backlog of 2.0 GB"
+        assert one.reasons[-1] == "the functions would need 10 minutes for the backlog of about 2.0 GB"
 
 
 def test_a_rate_that_is_not_known_starts_nothing() -> None:
@@ -172,7 +172,7 @@ def test_a_backlog_of_the_shares_that_run_counts_beside_one_that_is_missing() ->
     one = Supervisor(shares=2)
     behind = mark("functions", work(9_000, 5), of=2)
     assert [one.look(30, behind) for _ in range(2)] == ["functions", "spark"]
-    assert one.reasons[-1] == "the functions would need 30 minutes for the backlog of 9.0 GB"
+    assert one.reasons[-1] == "the functions would need 30 minutes for the backlog of about 9.0 GB"
 
 
 def test_a_time_without_looks_is_none_without_invocations() -> None:
@@ -274,7 +274,7 @@ def test_where_spark_cannot_be_started_functions_continue_and_say_so() -> None:
     behind = mark("functions", work(9_000, 1))
     assert [one.look(60, behind) for _ in range(8)] == ["functions"] * 8
     assert one.reasons[-1] == (
-        "the functions would need 150 minutes for the backlog of 9.0 GB; Spark cannot be started: no Java"
+        "the functions would need 150 minutes for the backlog of about 9.0 GB; Spark cannot be started: no Java"
     )
     assert one.choice is not None
     assert one.choice.since_ms == NOON_MS + 60_000

@@ -9,7 +9,7 @@ from mirrorless.verify.drill_down import DrillDown, narrow
 from mirrorless.verify.findings import DifferenceKind
 from mirrorless.verify.ranges import OffsetRange
 from mirrorless.verify.results import touched
-from mirrorless.verify.windows import Window
+from mirrorless.verify.window import Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

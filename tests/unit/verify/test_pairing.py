@@ -16,7 +16,7 @@ from mirrorless.offsets.offset_map import OffsetMap, Run
 from mirrorless.offsets.translation import How, Translated
 from mirrorless.settings import Cluster, Flow
 from mirrorless.verify import pairing
-from mirrorless.verify.latest import LatestLimits, cut_of, limits_of
+from mirrorless.verify.latest_limits import LatestLimits, cut_of, limits_of
 from mirrorless.verify.pairing import Paired, Pairing
 from mirrorless.verify.ranges import Pair
 from mirrorless.verify.results import unread_result

@@ -12,10 +12,11 @@ import pytest
 from mirrorless.verify.comparison import ComparedWindow
 from mirrorless.verify.findings import Difference, DifferenceKind, Method, PartitionResult, VerificationResult, by_topic
 from mirrorless.verify.page import page
+from mirrorless.verify.parquet import write_parquet
 from mirrorless.verify.repair import Step
-from mirrorless.verify.report import summary, to_json, write_parquet
+from mirrorless.verify.report import summary, to_json
 from mirrorless.verify.report_file import write
-from mirrorless.verify.windows import Window
+from mirrorless.verify.window import Window
 from tests.support.aws import aws_server
 
 if TYPE_CHECKING:

@@ -57,6 +57,32 @@ def test_lag_and_rate_come_from_offsets() -> None:
     assert flow.started == 2
 
 
+def test_what_was_not_read_is_unknown() -> None:
+    flow = view(orders=1)
+    (row,) = flow.rows()
+    assert (row.state, row.lag_records, row.lag_s) == (TopicState.UNKNOWN, None, None)
+    flow.set_progress({}, 0.0)
+    assert flow.rows()[0].lag_records is None
+    flow.set_ends({("orders", 0): 5}, {}, 0.0)
+    assert (flow.rows()[0].lag_records, flow.rows()[0].state) == (5, TopicState.NOT_STARTED)
+
+
+def test_lag_and_rates_of_earlier_are_not_those_of_now() -> None:
+    flow = view(orders=1)
+    flow.set_ends({("orders", 0): 9}, {}, 0.0)
+    flow.set_progress({("orders", 0): known(9)}, 0.0)
+    assert (flow.rows()[0].lag_records, flow.rows()[0].records_per_s) == (0, 0.0)
+    flow.set_unread("no answer")
+    (row,) = flow.rows()
+    assert (row.lag_records, row.lag_s, row.records_per_s) == (None, None, None)
+    partitions = flow.partitions("orders")
+    assert partitions is not None
+    (partition,) = partitions
+    assert (partition.lag_records, partition.lag_s, partition.next_offset) == (None, None, 9)
+    flow.set_unread(None)
+    assert flow.rows()[0].lag_records == 0
+
+
 def test_the_state_is_that_of_the_worst_partition() -> None:
     flow = view(orders=3)
     flow.set_ends({("orders", 0): 5, ("orders", 1): 5}, {("orders", 2): "no leader"}, 0.0)
@@ -105,9 +131,14 @@ def test_a_topic_that_grows_keeps_what_is_known_and_one_that_is_gone_is_forgotte
     flow.set_topics({"orders": "A.orders"}, {"orders": 2})
     flow.set_ends({("other", 0): 9, ("orders", 5): 9}, {}, 0.0)
     (row,) = flow.rows()
-    assert (row.topic, row.partitions, row.lag_records) == ("orders", 2, 9)
+    assert (row.topic, row.partitions, row.state) == ("orders", 2, TopicState.UNKNOWN)
+    assert (row.lag_records, row.unknown_partitions) == (9, 1)
+    flow.set_ends({("orders", 1): 4}, {}, 1.0)
+    flow.set_progress({}, 1.0)
+    (row,) = flow.rows()
+    assert (row.lag_records, row.state) == (13, TopicState.NOT_STARTED)
     assert flow.lag_of(("orders", 0), 4) == 5
-    assert flow.lag_of(("orders", 1), 4) is None
+    assert flow.lag_of(("orders", 2), 4) is None
 
 
 def test_a_row_without_a_change_is_the_same_object() -> None:

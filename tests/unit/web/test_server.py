@@ -22,7 +22,18 @@ from mirrorless.errors import PrerequisiteError
 from mirrorless.web.security import SHORTEST_TOKEN, is_loopback
 from mirrorless.web.server import ServerTerms, check_files
 from mirrorless.web.snapshot import FlowState
-from tests.support.pages import FakeGatherer, ask, drill, group, halted, served_page, snapshot, topic, wait_until_read
+from tests.support.pages import (
+    FakeGatherer,
+    ask,
+    drill,
+    flow,
+    group,
+    halted,
+    served_page,
+    snapshot,
+    topic,
+    wait_until_read,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,6 +114,26 @@ def test_it_is_ready_once_every_flow_was_read(described: dict[str, Any]) -> None
         assert (answer.status, answer.json()["unread"]) == (503, {"A->B": "cluster A: no answer"})
         OAS31Validator(schema_of(described, "/readyz", 503)).validate(answer.json())
         assert ask(server, "/healthz").status == 200
+
+
+def test_an_empty_table_says_what_could_not_be_read(described: dict[str, Any]) -> None:
+    down = snapshot(
+        flows=(flow(error="cluster A: no answer", lag_records=None),),
+        topics=(),
+        notes=("operations: cluster B: no answer", "groups of A->B: cluster A: no answer"),
+    )
+    with served_page(FakeGatherer(down, missing={"B->A": "not read yet"})) as server:
+        wait_until_read(server)
+        flows = {"A->B": "cluster A: no answer", "B->A": "not read yet"}
+        for name, unread in (
+            ("halted", flows),
+            ("topics", flows),
+            ("groups", flows | {"groups of A->B": "cluster A: no answer"}),
+            ("operations", {"operations": "cluster B: no answer"}),
+        ):
+            answer = ask(server, f"/api/{name}").json()
+            assert answer == {name: [], "unread": unread}
+            OAS31Validator(schema_of(described, f"/api/{name}")).validate(answer)
 
 
 @pytest.mark.parametrize("path", ["/", "/app.js", "/api/flows", "/api/x", "/healthz"])

@@ -47,7 +47,10 @@ def up(names: tuple[str, ...], brokers: int, config: str | None) -> None:
                 write_ready_settings(file, servers, brokers=brokers)
                 _say(f"{file} is ready: mirrorless run {file}")
             _say("Ctrl-C stops them")
-            threading.Event().wait()
+            try:
+                threading.Event().wait()
+            finally:
+                _say(f"stopping {', '.join(names)}: this takes some seconds")
     except KeyboardInterrupt:
         pass
 

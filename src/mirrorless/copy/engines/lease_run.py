@@ -12,6 +12,7 @@ from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS
 from mirrorless.copy.slot.lease import LeaseTerms
 from mirrorless.copy.slot.worker import Slot
 from mirrorless.errors import ClusterError, ConfigurationError
+from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,6 +122,7 @@ def _terms(
         pass_gaps=flow.on_gap == "continue",
         leave_out=flow.errors_tolerance == "all",
         bytes_per_second=flow.max_bytes_per_second and flow.max_bytes_per_second / slots,
+        exempt=policy_for(flow).is_heartbeats_topic,
     )
 
 

@@ -1,4 +1,4 @@
-"""The states of a partition's copy, and which may follow which; docs/partition-states.md shows them."""
+"""The states of a partition's copy, and which may follow which; docs/operations.md says what to do."""
 
 from __future__ import annotations
 

@@ -177,6 +177,7 @@ class Fetcher:
         try:
             while not self._stopped and broker in self._led:
                 if pause := self._budget.pause_s(time.monotonic()):
+                    await self._fetch_exempt(broker)
                     await self._sleep(min(pause, _LONGEST_PAUSE_S))
                     continue
                 if quiet_s := self._source.quiet_s(broker.connection):
@@ -202,6 +203,13 @@ class Fetcher:
         finally:
             del self._sessions[broker]
         await self._source.forget(broker.connection, session)
+
+    async def _fetch_exempt(self, broker: ServingBroker) -> None:
+        """Fetch what does not wait for the limit: without heartbeats a flow that works would look broken."""
+        copies, _ = self._wanted(self._led[broker])
+        topics = self._budget.exempt_now({copy.row.topic for copy in copies}, now=time.monotonic())
+        if exempt := self._still_there([copy for copy in copies if copy.row.topic in topics]):
+            await self._fetch(broker, exempt, None, hurry=True)
 
     async def _be_quiet(self, broker: ServingBroker, seconds: float) -> None:
         await self._sleep(seconds)

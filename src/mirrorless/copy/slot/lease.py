@@ -52,8 +52,8 @@ class LeaseTerms:
 
     `seconds` ends it; `bounded` ends it also when every partition reached its `source_end`. `holdover_s` is how long
     the copy may continue after its end until the next lease takes it over. `bytes_per_second` bounds what is fetched,
-    `memory` what is kept. `remembered_ms` is as in `SendWindow`. `pass_gaps`: continue after records that are missing;
-    `leave_out`: after records that cannot be copied.
+    but of topics that are `exempt`; `memory` what is kept. `remembered_ms` is as in `SendWindow`. `pass_gaps`: continue
+    after records that are missing; `leave_out`: after records that cannot be copied.
     """
 
     seconds: float
@@ -62,6 +62,7 @@ class LeaseTerms:
     pass_gaps: bool = False
     leave_out: bool = False
     bytes_per_second: float | None = None
+    exempt: Callable[[str], bool] = lambda _: False
     remembered_ms: int = PRODUCER_EXPIRY_MS // 2
     memory: MemoryLimits = SPARK_WORKER
 
@@ -149,7 +150,7 @@ class Lease:
             events=self._error_policy,
             bounded=terms.bounded,
             memory=terms.memory,
-            budget=RateLimit(terms.bytes_per_second, now=time.monotonic()),
+            budget=RateLimit(terms.bytes_per_second, now=time.monotonic(), exempt=terms.exempt),
             sleep=net.sleep,
             spawn=self._spawn,
         )
