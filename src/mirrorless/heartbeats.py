@@ -23,6 +23,8 @@ from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.formats import Heartbeat
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mirrorless.formats import Malformed
     from mirrorless.settings import Cluster, Flow
 
@@ -46,7 +48,7 @@ class Look:
 
 
 class Heartbeats:
-    """Emits the heartbeats of one pair of clusters; creates the topic if it is missing, also later.
+    """Emits heartbeats of pairs with one topic, of which `flow` is one; creates it if it is missing, also later.
 
     `refused` is a line that says why no heartbeat is written to an existing topic that has another use: then `beat`
     must not be called. Raises `ClusterError` if the topic can neither be found nor created.
@@ -61,12 +63,13 @@ class Heartbeats:
         self.refused = unfit(flow, self._admin)
         self._producer = TopicProducer(flow.target, creator="the next heartbeat", gives_up_after_s=_TIMEOUT_S)
 
-    def beat(self, *, timestamp_ms: int) -> None:
-        """Write one heartbeat and wait until it is acknowledged; raises `ClusterError`."""
-        beat = Heartbeat(source=self._flow.source.alias, target=self._flow.target.alias, timestamp_ms=timestamp_ms)
-        self._producer.send(
-            self._topic.name, key=beat.key(), value=beat.value(), partition=0, timestamp_ms=timestamp_ms
-        )
+    def beat(self, pairs: Iterable[Flow], *, timestamp_ms: int) -> None:
+        """Write a heartbeat of each pair and wait until all are acknowledged; raises `ClusterError`."""
+        for pair in pairs:
+            beat = Heartbeat(source=pair.source.alias, target=pair.target.alias, timestamp_ms=timestamp_ms)
+            self._producer.send(
+                self._topic.name, key=beat.key(), value=beat.value(), partition=0, timestamp_ms=timestamp_ms
+            )
         if self._producer.flush(_AT_ONCE_S):
             self._create()  # if the topic was deleted; the producer, which creates no topics, then finds it
         self._producer.confirm(self._topic.name, _TIMEOUT_S + 1)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.clusters.internal_topics import heartbeats_topic
 from mirrorless.functions.client_cache import ClientCache
 from mirrorless.functions.copying import EMITTED_BY_COPY, copied_by_functions
 from mirrorless.functions.events import ScheduleEvent
@@ -27,7 +29,7 @@ _LONGEST_S: Final = 16.0
 """The longest time until an unavailable cluster is detected."""
 
 _warm: Final[ClientCache[Heartbeats]] = ClientCache()
-"""By pair."""
+"""By the first pair of those that write to one topic."""
 _refused: Final[dict[str, str]] = {}
 """Why heartbeats of a pair are not written, as it was logged."""
 
@@ -36,8 +38,9 @@ def beat(invocation: Invocation) -> dict[str, Any]:
     """Emit a heartbeat whenever the clock reaches a multiple of `emit.heartbeats.interval.seconds`, for a minute.
 
     Two successive invocations leave no heartbeat out, whatever the interval; late heartbeats are not made up for.
-    A pair that fails skips heartbeats and does not delay others; its first error is raised when the minute is over.
-    A pair whose topic has another use is skipped, which is logged once and checked again each minute.
+    Pairs with one target share a connection. A target that fails skips heartbeats and does not delay others; its first
+    error is raised when the minute is over. Pairs whose topic has another use are skipped, which is logged once and
+    checked again each minute.
     A function of Lambda has network access and rights for its own two clusters only, so it skips all others.
     """
     pairs = reachable_pairs(invocation)
@@ -48,16 +51,16 @@ def beat(invocation: Invocation) -> dict[str, Any]:
     event = invocation.event
     begin = event.at.timestamp() if isinstance(event, ScheduleEvent) else time.time()
     now = time.time()
-    minutes = [_Minute(pair, due(pair, begin=begin, now=now), invocation.budget, invocation.sink) for pair in pairs]
+    minutes = [_Minute.of(some, begin, now, invocation) for some in _by_topic(pairs)]
     # Daemon threads, so that a run on one machine does not wait at its end for an unavailable cluster.
-    threads = [threading.Thread(target=minute.run, name=minute.pair.name, daemon=True) for minute in minutes]
+    threads = [threading.Thread(target=minute.run, name=minute.pairs[0].name, daemon=True) for minute in minutes]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     beats = sum(minute.beats for minute in minutes)
     invocation.measure("heartbeat-count", beats)
-    refused = [minute.pair.name for minute in minutes if minute.refused]
+    refused = [pair.name for minute in minutes if minute.refused for pair in minute.pairs]
     done = {
         "beats": beats,
         **({"refused": refused} if refused else {}),
@@ -101,15 +104,28 @@ def due(pair: Flow, *, begin: float, now: float) -> list[int]:
     return [at for at in seconds if at % pair.emit_heartbeats_interval_seconds == 0 and at >= now]
 
 
+def _by_topic(pairs: list[Flow]) -> list[list[Flow]]:
+    """Divide pairs by what they write to: in a file with many clusters there are hundreds of pairs."""
+    found: list[list[Flow]] = []
+    for pair in pairs:
+        topic = heartbeats_topic(pair)
+        beside = next((some for some in found if heartbeats_topic(some[0]) == topic), None)
+        if beside is None:
+            found.append([pair])
+        else:
+            beside.append(pair)
+    return found
+
+
 @dataclass(slots=True)
 class _Minute:
-    """The heartbeats of one pair, in a thread: acknowledged ones, those not begun, and the first error.
+    """The heartbeats of pairs with one topic, in a thread: acknowledged ones, those not begun, and the first error.
 
-    `refused` says that the topic has another use.
+    `at` has each heartbeat's time, in epoch seconds, in order. `refused` says that the topic has another use.
     """
 
-    pair: Flow
-    at: list[int]
+    pairs: list[Flow]
+    at: list[tuple[int, Flow]]
     budget: TimeBudget
     sink: Sink
     beats: int = 0
@@ -117,28 +133,35 @@ class _Minute:
     error: Exception | None = None
     refused: bool = False
 
+    @classmethod
+    def of(cls, pairs: list[Flow], begin: float, now: float, invocation: Invocation) -> _Minute:
+        """The heartbeats in the minute after `begin` and not before `now`."""
+        at = [(second, pair) for pair in pairs for second in due(pair, begin=begin, now=now)]
+        return cls(pairs, sorted(at, key=itemgetter(0)), invocation.budget, invocation.sink)
+
     def run(self) -> None:
-        failed = False
-        while self.at and _wait(self.at[0], self.budget):
+        failed, first = False, self.pairs[0]
+        while self.at and _wait(self.at[0][0], self.budget):
             if failed and self.budget.left_s < _LONGEST_S:
                 return  # the timeout would interrupt the next attempt, and hide the error
+            now_due = [pair for at, pair in self.at if at == self.at[0][0]]
             try:
-                with _warm.kept(self.pair.name, self.pair, lambda: Heartbeats(self.pair)) as heartbeats:
+                with _warm.kept(first.name, first, lambda: Heartbeats(first)) as heartbeats:
                     if self._is_refused(heartbeats.refused):
                         return
-                    heartbeats.beat(timestamp_ms=int(time.time() * 1000))
+                    heartbeats.beat(now_due, timestamp_ms=int(time.time() * 1000))
             except Exception as error:  # noqa: BLE001 -- would be lost with the thread; `beat` raises it
                 failed, self.error = True, self.error or error
                 again = time.time() + _PAUSE_S
-                self.at = [at for at in self.at if at >= again]
+                self.at = [one for one in self.at if one[0] >= again]
             else:
                 failed = False
-                self.beats += 1
-                del self.at[0]
-        self.left = [f"heartbeat {self.pair.name} at {at}" for at in self.at]
+                self.beats += len(now_due)
+                del self.at[: len(now_due)]
+        self.left = [f"heartbeat {pair.name} at {at}" for at, pair in self.at]
 
     def _is_refused(self, reason: str | None) -> bool:
-        name = self.pair.name
+        name = self.pairs[0].name
         self.refused = reason is not None
         if reason is None:
             _refused.pop(name, None)

@@ -21,7 +21,7 @@ from mirrorless.settings import load
 from tests.support.heard import Heard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from mirrorless.settings import Flow, Settings
@@ -63,6 +63,7 @@ class Beats:
         fails: Callable[[str, float], bool],
         *,
         refused: Callable[[str], str | None] = lambda _pair: None,
+        more: str = "",
     ) -> None:
         self.clock = clock = Clock()
         self.sent: dict[str, list[int]] = defaultdict(list)
@@ -77,19 +78,20 @@ class Beats:
                 self.refused = refused(pair.name)
                 beats.made[pair.name] += 1
 
-            def beat(self, *, timestamp_ms: int) -> None:
+            def beat(self, pairs: Iterable[Flow], *, timestamp_ms: int) -> None:
                 if fails(self._pair.name, clock.now):
                     clock.sleep(11)
                     beats.ended_at.append(clock.now)
                     raise ClusterUnavailable("heartbeats: no acknowledgement", cluster=self._pair.target.alias)
-                beats.sent[self._pair.name].append(timestamp_ms // 1000 - AT)
+                for pair in pairs:
+                    beats.sent[pair.name].append(timestamp_ms // 1000 - AT)
 
         monkeypatch.setattr(heartbeat, "time", clock)
         monkeypatch.setattr(heartbeat, "Heartbeats", Client)
         monkeypatch.setattr(heartbeat, "_warm", ClientCache())
         monkeypatch.setattr(heartbeat, "_refused", {})
         monkeypatch.setattr(heartbeat, "copied_by_functions", lambda _flow: False)
-        self.settings = configured(folder, "A, B", "A->B.enabled = true")
+        self.settings = configured(folder, f"A, B{more}", "A->B.enabled = true")
         flow = self.settings.flow("A->B")
         self.invocation = Invocation(
             event=ScheduleEvent(at=datetime.fromtimestamp(AT, UTC)),
@@ -173,3 +175,12 @@ def test_a_topic_that_is_not_for_heartbeats_is_reported_once_and_looked_at_again
     reasons.clear()
     assert beat(beats.invocation) == {"beats": 120}
     assert len(beats.sent["A->B"]) == 60
+
+
+def test_pairs_with_one_target_share_a_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beats = Beats(tmp_path, monkeypatch, lambda _pair, _now: False, more=", C, D")
+    monkeypatch.setattr(heartbeat, "runtime_context", object)  # a run on one machine, which reaches every cluster
+    assert beat(beats.invocation) == {"beats": 12 * 60}
+    assert len(beats.made) == 4
+    assert all(times == [*range(1, 61)] for times in beats.sent.values())
+    assert len(beats.sent) == 12
