@@ -222,7 +222,7 @@ def test_policies_are_well_formed_and_no_larger_than_iam_takes(
 ) -> None:
     lines = (
         f"offset-syncs.topic.location={location}\nsync.group.offsets.enabled=true\nmirrorless.acls.prune=true\n"
-        "errors.tolerance=all\nerrors.deadletterqueue.topic.name=dead\n"
+        "errors.tolerance=all\nerrors.deadletterqueue.topic.name=dead\nmirrorless.start.group=before\n"
     )
     flow = environment(lines, BackwardEnabled=both_ways, ForwardCopyFunctions="2", **clusters).nested["Forward"]
     roles = flow.nested["Roles"]

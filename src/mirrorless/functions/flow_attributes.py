@@ -103,6 +103,7 @@ def attributes(settings: Settings, properties: FlowProperties) -> dict[str, str]
         "ProgressTopic": flow.offset_storage_topic,
         "ReverseProgressTopic": "" if back is None else back.offset_storage_topic,
         "DeadLetterTopic": flow.dead_letter_topic or "",
+        "StartGroup": flow.start_group or "",
         "SyncGroupOffsets": _text(flow.sync_group_offsets_enabled),
         "SyncAcls": _text(flow.sync_topic_acls_enabled),
         "PruneAcls": _text(flow.acls_prune),

@@ -46,6 +46,7 @@ def test_the_configuration_says_what_the_templates_cannot_read(tmp_path: Path) -
         "OffsetSyncsLocation": "source",
         "ProgressTopic": "progress",
         "DeadLetterTopic": "dead",
+        "StartGroup": "",
         "SyncGroupOffsets": "true",
         "PruneAcls": "true",
         "Offsets": "dense",
