@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from mirrorless.cli.options import config_file_option
+from mirrorless.local.demo.workload import DemoTopic, fill
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.local.ready_settings import refuse_foreign, write_ready_settings
 
 if TYPE_CHECKING:
     from mirrorless.local.embedded_kafka import EmbeddedCluster
 
+_ORDERS: Final = DemoTopic(name="orders", partitions=3, codec="lz4", records=0, value_bytes=100)
+
 
 @click.command
 @click.argument("names", nargs=-1, required=True)
 @click.option("--brokers", type=click.IntRange(min=1), default=1, show_default=True, help="Brokers in each cluster.")
+@click.option(
+    "--records",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Records to write to a topic `orders` of the first cluster.",
+)
 @config_file_option
-def up(names: tuple[str, ...], brokers: int, config: str | None) -> None:
+def up(names: tuple[str, ...], brokers: int, records: int, config: str | None) -> None:
     """Run Kafka clusters until Ctrl-C.
 
     Starts a cluster for each of NAMES on free ports and prints its address. The file of --config has a flow from
@@ -42,6 +53,8 @@ def up(names: tuple[str, ...], brokers: int, config: str | None) -> None:
         _say(f"starting {', '.join(names)}: this takes some ten seconds")
         specs = [ClusterSpec(name=name, brokers=brokers) for name in names]
         with start_clusters(specs, say=_say, is_up=is_up) as clusters:
+            if records:
+                fill(clusters[names[0]].bootstrap_servers, replace(_ORDERS, records=records), advanced=lambda _: None)
             if file is not None:
                 servers = {name: cluster.bootstrap_servers for name, cluster in clusters.items()}
                 write_ready_settings(file, servers, brokers=brokers)
