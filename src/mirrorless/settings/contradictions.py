@@ -16,7 +16,8 @@ from mirrorless.settings.references import refers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mirrorless.settings.model import Cluster, Flow
+    from mirrorless.settings.cluster import Cluster
+    from mirrorless.settings.model import Flow
 
 SEPARATOR: Final = "replication.policy.separator"
 _PROTOCOL: Final = "security.protocol"

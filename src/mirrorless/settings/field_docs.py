@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-from mirrorless.settings.model import Cluster, Flow
+from mirrorless.settings.cluster import Cluster
+from mirrorless.settings.model import Flow
 from mirrorless.settings.values import ValueType
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A configuration as frozen values: clusters, and flows between them.
+"""A configuration as frozen values: flows between clusters.
 
 Defaults are those of MirrorMaker 2 (release 4.3) and are declared only here. Values are read as a file has them; the
 accepted values are in `values`.
@@ -10,16 +10,15 @@ import difflib
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from mirrorless.errors import ConfigurationError, FlowNotEnabled
-from mirrorless.settings.masking import MaskedMapping
+from mirrorless.settings.cluster import Cluster, Frozen
 from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.values import (
     AclPatterns,
     Boolean,
     BytesPerSecond,
-    ClientSettings,
     CountOrDefault,
     DefaultsFrom,
     Engine,
@@ -64,31 +63,11 @@ DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
 _OF_DEDICATED_MODE: Final = re.compile(r"mm2-offsets\.(.+)\.internal")
 
 
-class _Frozen(BaseModel):
-    # A value that pydantic refuses may be a secret: it stays out of the error's text.
-    # The text under a field is its meaning, for `mirrorless config explain` and docs/configuration.md.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
-
-
-class Cluster(_Frozen):
-    """One Kafka cluster under its alias.
-
-    `cluster_id` is the operator's name of the cluster in place of the id that it reports. `client` has the Java client
-    settings without the alias; `consumer.`, `producer.` and `admin.` prefixes stay and take precedence in that role.
-    Neither repr nor `model_dump` shows its secrets; pickle keeps them.
-    """
-
-    alias: Text
-    bootstrap_servers: Text
-    cluster_id: Text | None = None
-    client: ClientSettings = Field(default_factory=lambda: MaskedMapping({}))
-
-
 def _offset_storage_topic(data: dict[str, Any]) -> str:
     return f"mm2-offsets.{data['source'].alias}.internal"
 
 
-class Flow(_Frozen):
+class Flow(Frozen):
     """One direction between two clusters, with everything that is set for it. Intervals are in seconds.
 
     A setting is declared here and nowhere else: its key as the field's alias, what it may be, its default, its meaning.
@@ -367,7 +346,7 @@ SOURCE_CLIENT_KEYS: Final[Mapping[str, str]] = _keys(Scope.SOURCE_CLIENT)
 """Key of the source's clients -> field of Flow. Set as `A.key` or as `A->B.source.key`, A being the source."""
 
 
-class Settings(_Frozen):
+class Settings(Frozen):
     """A whole configuration: the clusters that can be reached and the enabled flows, in the order of `clusters`.
 
     `heartbeats` are the ordered pairs that emit heartbeats to their target, whether the flow is enabled or not: from

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from mirrorless.errors import ConfigurationError, FlowNotEnabled, one_line
 from mirrorless.settings import precedence
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, CLUSTER_ID, is_client_key
+from mirrorless.settings.cluster import Cluster
 from mirrorless.settings.connectors import OF_CONNECTORS
 from mirrorless.settings.contradictions import (
     SEPARATOR,
@@ -29,7 +30,7 @@ from mirrorless.settings.key_normalizer import CLUSTERS, without_port
 from mirrorless.settings.keys import ENABLED, Keys
 from mirrorless.settings.loop_skipping import loop_skipping_refusals
 from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
-from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS, Cluster, Flow, Settings
+from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS, Flow, Settings
 from mirrorless.settings.named_clusters import NamedClusters
 from mirrorless.settings.patterns import split_list
 from mirrorless.settings.properties import ARROW, NOBODYS
