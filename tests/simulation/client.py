@@ -34,7 +34,8 @@ _REFRESH_S = 0.1
 class Link:
     """The network between a process and a cluster: what it does to the next requests.
 
-    `lose_requests` and `lose_answers` count requests whose connection is cut before or after the broker has read them.
+    `lose_requests` and `lose_answers` count requests whose connection is cut before or after the broker has read them;
+    what was sent after them over the same connection is lost too, until the process has noticed.
     Until `held_until` nothing arrives on either side; `slow_s` is added to each way.
     """
 
@@ -48,6 +49,7 @@ class Link:
         self._answered: dict[object, float] = {}
         self._under_way: dict[int, tuple[Future, list[bool]]] = {}
         self._number = 0
+        self._broken: dict[object, bool] = {}
 
     def send(self, node: Node, carry_out: Callable[[Callable[[Any], None]], None]) -> Future:
         """Send a request: `carry_out` is what the broker does, and hands its answer on."""
@@ -67,17 +69,22 @@ class Link:
                 future.failure(error)
 
         def lost() -> None:
+            self._broken.pop(node, None)
             end(None, kafka_errors.KafkaConnectionError("connection lost"))
 
-        if self.lose_requests > 0:
-            self.lose_requests -= 1
+        if self.lose_requests > 0 or node in self._broken:
+            if node not in self._broken:
+                self.lose_requests -= 1
+                self._broken[node] = True
             world.events["requests lost"] += 1
             world.later(self._delay(), self.process, lost)
             return future
 
         def answered(answer: Any) -> None:  # noqa: ANN401
-            if self.lose_answers > 0:
-                self.lose_answers -= 1
+            if self.lose_answers > 0 or node in self._broken:
+                if node not in self._broken:
+                    self.lose_answers -= 1
+                    self._broken[node] = True
                 world.events["answers lost"] += 1
                 world.later(self._delay(), self.process, lost)
                 return

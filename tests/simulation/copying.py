@@ -74,6 +74,10 @@ KINDS = {
     "progress moves": 2,
 }
 """Kinds of faults with their weights."""
+SOURCE_LOSES = frozenset({"source tail lost", "source recreated"})
+TARGET_LOSES = frozenset({"tail lost", "target recreated"})
+"""Never both in one schedule: what the target lost is then counted back from an end that the source does not have any
+more, and some records are copied again (seed 1170 of the first version)."""
 
 
 def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
@@ -88,13 +92,14 @@ def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
         old=random.random() < 0.15,
         pass_gaps=random.random() < 0.8,
         leave_out=random.random() < 0.3,
-        seconds=random.choice((10.0, 20.0, 40.0)),
+        seconds=random.choice((5.0, 10.0, 20.0)),
         lease_s=random.choice((3.0, 8.0, 20.0)),
         tick_s=random.choice((0.05, 0.1, 0.25)),
     )
     if setup.old:
         setup = replace(setup, copiers=1)
-    kinds = [kind for kind in KINDS if _applies(kind, setup)]
+    spared = random.choice((SOURCE_LOSES, TARGET_LOSES))
+    kinds = [kind for kind in KINDS if _applies(kind, setup) and kind not in spared]
     some = random.sample(kinds, k=min(len(kinds), random.choice((2, 4, 8, 20))))
     weights = [KINDS[kind] for kind in some]
     count = random.choice((0, 2, 4, 8, 16))
@@ -297,8 +302,10 @@ class Copying:
         cluster = self._cluster(side)
         if (place := self._place(cluster, which)) is not None:
             log = cluster.log(*place)
-            # A clean election: the new leader has what is replicated, and perhaps more.
+            before = log.end
+            # A clean election: the new leader has what is replicated.
             cluster.move_leader(place, BROKERS[int(to * 3)], lost=log.high_watermark)
+            self._after_cut(cluster, place, before)
 
     def _progress_moves(self, which: float, to: float, *_: float) -> None:
         topic = self.flow.offset_storage_topic
@@ -366,6 +373,8 @@ class Copying:
         bases = [one.header.base_offset for one in log.batches if one.header.base_offset <= before]
         if not bases:
             return
+        if cluster is self.target:
+            self.truth.retained(place, bases[-1])
         log.delete_before(bases[-1])
         if cluster is self.source:
             self.truth.of(place).lose(below=log.start)

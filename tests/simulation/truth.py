@@ -93,6 +93,7 @@ class Truth:
         self.records: dict[TopicPartition, SourceRecords] = {}
         self._origin = {remote_topic: topic for topic, remote_topic in remote.items()}
         self._last: dict[TopicPartition, tuple[object, int]] = {}
+        self._retained: dict[TopicPartition, tuple[object, int]] = {}
         self.copied = 0
         target.appended = self.appended
 
@@ -143,13 +144,24 @@ class Truth:
         known = self._last.get(place)
         if known is not None and known[0] is log:
             return known[1]
-        return _last_of(log.batches[:-1])
+        return max(_last_of(log.batches[:-1]), self._deleted(place, log))
+
+    def retained(self, place: TopicPartition, offset: int) -> None:
+        """Note that retention is about to delete what a remote partition has before an offset."""
+        log = self.target.log(*place)
+        gone = _last_of([one for one in log.batches if one.header.next_offset <= offset])
+        self._retained[place] = (log, max(gone, self._deleted(place, log)))
+
+    def _deleted(self, place: TopicPartition, log: PartitionLog) -> int:
+        """The last record that retention deleted from a log, -1 if there is none."""
+        found = self._retained.get(place)
+        return found[1] if found is not None and found[0] is log else -1
 
     def _end_of(self, place: TopicPartition) -> int:
         log = self.target.log(*place)
         known = self._last.get(place)
         if known is None or known[0] is not log:
-            known = self._last[place] = (log, _last_of(log.batches))
+            known = self._last[place] = (log, max(_last_of(log.batches), self._deleted(place, log)))
         return known[1]
 
     def truncated(self, place: TopicPartition) -> None:
@@ -184,7 +196,7 @@ class Truth:
             have = self._have(log)
             if sorted(set(have)) != have:
                 raise Violation(f"{place[0]}-{partition} has records twice or out of order: {have}")
-            has, first = set(have), have[0] if have and log.start else -1
+            has, first = set(have), self._deleted(place, log)
             lacks = [n for n, fate in enumerate(records.fates) if fate is Fate.COMMITTED and n not in has and n > first]
             if lacks:
                 raise Violation(f"{place[0]}-{partition} lacks records {lacks[:5]}")
