@@ -25,8 +25,9 @@ def main() -> None:
     parser.add_argument("--schedules", type=int, default=1000)
     parser.add_argument("--seed", type=int, help="the first seed; alone: only this one, with its trace")
     parser.add_argument("--keep-going", action="store_true", help="run all, and count failures")
+    parser.add_argument("--first-failure", action="store_true", help="end with the lowest seed that fails")
     options = parser.parse_args()
-    if options.seed is not None and options.schedules == 1:
+    if options.seed is not None and options.schedules == 1 and not options.first_failure:
         sys.exit(_one(options.seed))
     sys.exit(_all(options.seed or 0, options.schedules, keep_going=options.keep_going))
 
