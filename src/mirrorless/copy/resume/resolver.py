@@ -219,7 +219,12 @@ class PositionResolver:
         if progress is not None and progress.epoch == decision.epoch and progress.last_offset + 1 == offset:
             leader_epoch = progress.leader_epoch
         if decision.walk_records:
-            walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
+            try:
+                walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
+            except Gap as gap:
+                if (again := await self._after_retention(copy, node, state, decision, gap)) is None:
+                    raise
+                return again
             if (again := await self._compare(copy, node, state, decision, walked)) is not None:
                 return again
             offset, leader_epoch = walked.offset, None if walked.leader_epoch < 0 else walked.leader_epoch
@@ -270,6 +275,26 @@ class PositionResolver:
             after = start
             repeated = await count(self._source, copy, start=start, end=walked.offset)
             reason = f"the source was cleaned in between; {repeated} records are copied again"
+        return await self._next_epoch(copy, state, start=after, kind=EpochKind.SOURCE_CLEANED, reason=reason)
+
+    async def _after_retention(
+        self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Continue, gap: Gap
+    ) -> AskAgain | None:
+        """Begin an epoch after the target's last record where retention deleted records that were copied before it.
+
+        None if the source does not have that record any more: then nothing from its first offset on was copied.
+        """
+        if gap.kind is not GapKind.RETENTION:
+            return None
+        record = await record_before(self._target, node, copy, decision)
+        if record is None:
+            return None
+        start = await self._epochs.first_offset(copy.place, at=cluster_client.EARLIEST)
+        end = await self._epochs.first_offset(copy.place, at=cluster_client.LATEST)
+        after = await find(self._source, copy, record, start=start, end=end, most=decision.walk_records)
+        if after is None:
+            return None
+        reason = "retention has deleted copied records of the source; the copy continues after the target's last record"
         return await self._next_epoch(copy, state, start=after, kind=EpochKind.SOURCE_CLEANED, reason=reason)
 
     async def _leave_out(
