@@ -24,8 +24,8 @@ TIMED_OUT = 7
 UNKNOWN_TOPIC_ID = 100
 BROKERS = (1, 2, 3)
 _APART_S = 5.0
-"""A log is not cut twice within this: a leader that lost its tail, and lost it to the one before again, before a client
-has asked either, is found by no client of Kafka."""
+"""A log is not cut twice within this, and its leader at the cut does not lead it again: a client that has asked no other
+leader meanwhile finds that its tail is lost when its next batch is appended (docs/exactly-once.md)."""
 
 
 @dataclass(slots=True)
@@ -35,6 +35,7 @@ class Partition:
     log: PartitionLog
     leader: int | None
     cut_at: float = 0.0
+    shunned: int | None = None
     waiting: list[Callable[[], None]] = field(default_factory=list)
 
     def wake(self) -> None:
@@ -106,15 +107,16 @@ class SimulatedCluster:
         """Elect another leader, whose log ends at `lost` at most; a clean one has all that is replicated."""
         partition = self.topics[place[0]].partitions[place[1]]
         log = partition.log
-        if leader is not None and leader == partition.leader:
-            leader = leader % len(BROKERS) + 1
-        partition.leader = leader
+        if leader is not None:
+            others = [one for one in BROKERS if one not in (partition.leader, partition.shunned)]
+            leader = leader if leader in others else others[0]
+        former, partition.leader = partition.leader, leader
         log.fail_waiting(NOT_LEADER)
         if leader is None:
             return
         if lost is not None and lost < log.end and self.world.now - partition.cut_at > _APART_S:
             log.truncate(lost)
-            partition.cut_at = self.world.now
+            partition.cut_at, partition.shunned = self.world.now, former
         log.held_at = None
         log.lead(log.leader_epoch + 1)
         partition.wake()

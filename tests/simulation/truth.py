@@ -114,6 +114,10 @@ class Truth:
         self.copied += len(numbers)
         origin = topic, place[1]
         last = self._last_number(place, log)
+        if self.target.world.trace is not None:
+            header = batch.header
+            writer = f"epoch {header.producer_epoch} sequence {header.base_sequence}"
+            self.target.world.note(f"{place[0]}-{place[1]} offset {base}: {numbers[0]} to {numbers[-1]}, {writer}")
         name = f"{place[0]}-{place[1]} offset {base}"
         self._check(origin, last, numbers, name)
         if self.identical:

@@ -36,6 +36,19 @@ class AskAgain(NamedTuple):
     reason: str
 
 
+async def learn_ids(source: ClusterClient, suspicious: Sequence[PartitionCopy]) -> None:
+    """Learn the ids of source topics that seem to have been recreated.
+
+    An id that this process had learned before another one announced an epoch of a newer topic differs too.
+    """
+    if topics := {copy.row.topic for copy in suspicious if _is_of_another_topic(copy.suspected)}:
+        await source.learn(topics)
+
+
+def _is_of_another_topic(gap: Gap | None) -> bool:
+    return gap is not None and gap.kind is GapKind.CREATED_AGAIN
+
+
 class _Position(NamedTuple):
     """A source offset, and the leader epoch of the record before it, None if that is not known."""
 
@@ -79,6 +92,7 @@ class PositionResolver:
             now_known = self._reread()
             for copy in suspicious:
                 copy.learn(now_known.get(copy.place))
+            await learn_ids(self._source, suspicious)
         found: dict[PartitionCopy, tuple[RemoteLogState, Decision] | BaseException] = {}
         for copy, state in (await states_of(self._target, node, copies)).items():
             if isinstance(state, RemoteLogState):
@@ -343,6 +357,9 @@ class PositionResolver:
                 another = self._another_topic(copy, epoch if announced or progress is not None else copy.newest_epoch)
                 if another is None and announced is not None and gap.kind is GapKind.TARGET_LOST:
                     returned_at = announced.start
+                elif another is None and gap.kind is GapKind.CREATED_AGAIN:
+                    copy.end_skip()
+                    return AskAgain("the source topic has the id that was copied: this process had learned an older one")
                 else:
                     gap = another or gap
                     start = await first_left(copy, gap)
