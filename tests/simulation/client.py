@@ -12,6 +12,7 @@ from mirrorless.kafka_python.structs import Future
 from mirrorless.protocol.cluster_client import READ_COMMITTED, READ_UNCOMMITTED
 from mirrorless.protocol.requests import AppendResult, Fetched, Offset
 from tests.simulation import answers
+from tests.simulation.cluster import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -95,7 +96,7 @@ class Link:
         def arrive() -> None:
             if given_up[0]:
                 return
-            if broker in self.cluster.down:
+            if broker % NAMES in self.cluster.down:
                 world.later(self._delay(), self.process, lost)
             else:
                 carry_out(answered)

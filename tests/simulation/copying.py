@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirrorless.batches.header import TRANSACTIONAL
 from mirrorless.settings import Cluster, Flow
-from tests.simulation.cluster import BROKERS, SimulatedCluster
+from tests.simulation.cluster import BROKERS, NAMES, SimulatedCluster
 from tests.simulation.copier import CopierProcess, Marks, set_tick
 from tests.simulation.log import batch_of
 from tests.simulation.truth import Fate, Truth, value_of
@@ -293,7 +293,7 @@ class Copying:
         cluster.down.add(broker)
         for topic in cluster.topics.values():
             for number, partition in enumerate(topic.partitions):
-                if partition.leader == broker:
+                if partition.leader is not None and partition.leader % NAMES == broker:
                     other = next((one for one in BROKERS if one not in cluster.down), None)
                     cluster.move_leader((topic.name, number), other)
         self.world.later(long * 10, None, lambda: cluster.down.discard(broker))
@@ -353,6 +353,7 @@ class Copying:
             return
         if cluster is self.source:
             self.truth.of(place).lose(since=log.end)
+            self.truth.cut.add(place)
             for producer in sorted(log.open.keys() & self._decided):
                 # The coordinator writes a marker again that a leader lost (or an administrator, KIP-664).
                 log.mark(producer, 0, commit=self._decided[producer], now_ms=self.world.now_ms)
@@ -467,7 +468,7 @@ class Copying:
 
     def _produce(self, place: TopicPartition) -> None:
         partition = self.source.topics[place[0]].partitions[place[1]]
-        if partition.leader is None or partition.leader in self.source.down:
+        if partition.leader is None or partition.leader % NAMES in self.source.down:
             return
         random, log, records = self.world.random, partition.log, self.truth.of(place)
         transactional = self.setup.transactions and random.random() < 0.5

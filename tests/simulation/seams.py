@@ -3,12 +3,12 @@
 # ruff: noqa: ARG002 -- they take what the real ones take
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from kafka.partitioner.default import murmur2
 
 from mirrorless.metadata.fences import FENCED_BYTES
+from tests.simulation.cluster import NAMES
 from tests.simulation.log import batch_of
 from tests.simulation.world import clock
 
@@ -103,7 +103,7 @@ class SimulatedProducer:
         if partition < 0:
             partition = (murmur2(key or b"") & 0x7FFFFFFF) % len(there.partitions)
         found = there.partitions[partition]
-        if found.leader is None or found.leader in self._cluster.down:
+        if found.leader is None or found.leader % NAMES in self._cluster.down:
             return False
         found.log.write(batch_of([(key, value)], timestamp_ms=self._process.world.now_ms))
         return True
@@ -159,8 +159,3 @@ class SimulatedLimits:
         topic = self._cluster.topics.get(remote_topic)
         limit = topic.partitions[0].log.max_message_bytes if topic is not None else None
         return 1_048_588 if limit is None else limit
-
-
-def in_json(content: object) -> str:
-    """Content as a line of a trace."""
-    return json.dumps(content, default=str)

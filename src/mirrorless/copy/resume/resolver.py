@@ -236,9 +236,9 @@ class PositionResolver:
             try:
                 walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
             except Gap as gap:
-                if (again := await self._after_retention(copy, node, state, decision, gap)) is None:
-                    raise
-                return again
+                if gap.kind is GapKind.RETENTION and (after := await self._after_last(copy, node, decision)) is not None:
+                    return _Position(after, None)
+                raise
             if (again := await self._compare(copy, node, state, decision, walked)) is not None:
                 return again
             offset, leader_epoch = walked.offset, None if walked.leader_epoch < 0 else walked.leader_epoch
@@ -291,25 +291,22 @@ class PositionResolver:
             reason = f"the source was cleaned in between; {repeated} records are copied again"
         return await self._next_epoch(copy, state, start=after, kind=EpochKind.SOURCE_CLEANED, reason=reason)
 
-    async def _after_retention(
-        self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Continue, gap: Gap
-    ) -> AskAgain | None:
-        """Begin an epoch after the target's last record where retention deleted records that were copied before it.
+    async def _after_last(self, copy: PartitionCopy, node: int, decision: Continue) -> int | None:
+        """Return the source offset after the target's last record, where retention deleted copied records before it.
 
-        None if the source does not have that record any more: then nothing from its first offset on was copied.
+        So the records need not be counted. None if the source does not have that record any more, of which nothing is
+        left that was copied then, or has several that are alike.
         """
-        if gap.kind is not GapKind.RETENTION:
-            return None
         record = await record_before(self._target, node, copy, decision)
         if record is None:
             return None
         start = await self._epochs.first_offset(copy.place, at=cluster_client.EARLIEST)
         end = await self._epochs.first_offset(copy.place, at=cluster_client.LATEST)
-        after = await find(self._source, copy, record, start=start, end=end, most=decision.walk_records)
-        if after is None:
+        most = decision.walk_records
+        after = await find(self._source, copy, record, start=start, end=end, most=most)
+        if after is None or await find(self._source, copy, record, start=after, end=end, most=most) is not None:
             return None
-        reason = "retention has deleted copied records of the source; the copy continues after the target's last record"
-        return await self._next_epoch(copy, state, start=after, kind=EpochKind.SOURCE_CLEANED, reason=reason)
+        return after
 
     async def _leave_out(
         self, copy: PartitionCopy, state: RemoteLogState, left_out: LeaveOut, position: _Position
