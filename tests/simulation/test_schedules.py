@@ -22,8 +22,14 @@ STORED: dict[int, str] = {
     34: "a marker that was not replicated is lost with its leader, and written again",
     44: "retention on the target, and then the loss of all that was left",
     156: "the source topic is recreated twice",
+    708: "an unclean election on the source while the progress is old: records are repeated, and none is missing",
+    2427: "a marker is the first of a leader's epoch: a copy with identical offsets halted as truncated",
+    2471: "retention deletes copied records that the progress does not have: they were repeated",
+    2503: "a process with old metadata took a recreated topic for the newer one: records were repeated",
+    10224: "two runs, and retention: an epoch began while another run still appended in the one before",
+    11139: "a leader that lost its tail does not come back",
 }
-"""Seeds with what they showed: most of them a world that did not behave as Kafka, which has to keep behaving so."""
+"""Seeds with what they showed: faults of the product, or of a world that did not behave as Kafka."""
 
 
 @pytest.fixture(scope="module")
