@@ -10,7 +10,7 @@ TOOLS_READY := $(TOOLS)/.ready
 ENV ?= dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-nightly suspended release-check release-notes dist fuzz lint format requirements clean faults build-tools build deploy cost \
+.PHONY: help setup check demo test test-nightly suspended simulate simulate-planted release-check release-notes dist fuzz lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference axe promtool helm actionlint cdk \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-identical bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
@@ -53,6 +53,13 @@ fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CP
 
 suspended: setup  ## every operation, suspended before each of its writes while another process continues or aborts it (CASE='failback' for some; hours)
 	$(BIN)/python -m tests.suspended $(if $(CASE),--case "$(CASE)")
+
+SIMULATE := PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation
+simulate: $(READY)  ## the copier in a simulated world; SCHEDULES=10000 of them from SEED=0 on, or one SEED with its trace
+	@$(SIMULATE) $(if $(SEED),--seed $(SEED)) --schedules $(or $(SCHEDULES),$(if $(SEED),1,1000))
+
+simulate-planted: $(READY)  ## search each planted fault with SCHEDULES=20000, and store the seed that finds it (an hour)
+	PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation.planting --schedules $(or $(SCHEDULES),20000)
 
 faults: setup  ## a copy under load while brokers, drivers, executors and connections are killed (20 minutes)
 	$(BIN)/python -m tests.faults

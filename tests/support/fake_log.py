@@ -37,6 +37,7 @@ class Producer:
 
     epoch: int
     last_sequence: int = -1
+    timestamp_ms: int = -1
     batches: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED_BATCHES))
 
 

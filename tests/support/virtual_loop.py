@@ -79,9 +79,9 @@ class VirtualLoop:
         """Run a coroutine or a function beside the caller."""
         if inspect.iscoroutine(work):
             self._coroutines.add(work)
-            self._ready.append(lambda: self._step(work))
+            self._soon(lambda: self._step(work))
         elif callable(work):
-            self._ready.append(lambda: self._call(work))
+            self._soon(lambda: self._call(work))
 
     def call_soon_with_future(self, work: Coroutine[Any, Any, Any]) -> Future:
         """Run a coroutine beside the caller, who waits for its result."""
@@ -150,4 +150,7 @@ class VirtualLoop:
             self.call_later(waits_for.seconds, lambda: self._step(work))
         else:
             assert isinstance(waits_for, Future), waits_for
-            waits_for.add_both(lambda _: self._ready.append(lambda: self._step(work)))
+            waits_for.add_both(lambda _: self._soon(lambda: self._step(work)))
+
+    def _soon(self, work: Callable[[], None]) -> None:
+        self._ready.append(work)

@@ -64,10 +64,10 @@ def take_exactly(
             if opposite.made(header):
                 failure = LoopedBatch(header.base_offset)
                 break
+            taking.leader_epoch = header.partition_leader_epoch  # markers too: a hole may end with the first of an epoch
             if body is None:
                 taking.pass_to(header.next_offset)
                 continue
-            taking.leader_epoch = header.partition_leader_epoch
             yield from taking.take(header, body)
     except FormatError as error:
         failure = error

@@ -23,7 +23,7 @@ from mirrorless.copy.progress.epoch_kind import LEFT_OUT_TEXT, EpochKind, kind_o
 from mirrorless.copy.progress.records import Announcement
 from mirrorless.copy.resume.decision import Lost, RemoteLogState, Unexplained, Wait
 from mirrorless.copy.resume.epochs import next_epoch
-from mirrorless.copy.resume.resolver import AskAgain
+from mirrorless.copy.resume.resolver import AskAgain, learn_ids
 from mirrorless.copy.resume.target_logs import states_of
 from mirrorless.errors import Gap
 from mirrorless.protocol import cluster_client
@@ -85,6 +85,7 @@ class ExactResolver:
             now_known = self._reread()
             for copy in suspicious:
                 copy.learn(now_known.get(copy.place))
+            await learn_ids(self._source, suspicious)
         found: dict[PartitionCopy, tuple[RemoteLogState, ExactDecision] | BaseException] = {}
         for copy, state in (await states_of(self._target, node, copies)).items():
             if isinstance(state, RemoteLogState):

@@ -36,6 +36,19 @@ class AskAgain(NamedTuple):
     reason: str
 
 
+async def learn_ids(source: ClusterClient, suspicious: Sequence[PartitionCopy]) -> None:
+    """Learn the ids of source topics that seem to have been recreated.
+
+    An id that this process had learned before another one announced an epoch of a newer topic differs too.
+    """
+    if topics := {copy.row.topic for copy in suspicious if _is_of_another_topic(copy.suspected)}:
+        await source.learn(topics)
+
+
+def _is_of_another_topic(gap: Gap | None) -> bool:
+    return gap is not None and gap.kind is GapKind.CREATED_AGAIN
+
+
 class _Position(NamedTuple):
     """A source offset, and the leader epoch of the record before it, None if that is not known."""
 
@@ -79,6 +92,7 @@ class PositionResolver:
             now_known = self._reread()
             for copy in suspicious:
                 copy.learn(now_known.get(copy.place))
+            await learn_ids(self._source, suspicious)
         found: dict[PartitionCopy, tuple[RemoteLogState, Decision] | BaseException] = {}
         for copy, state in (await states_of(self._target, node, copies)).items():
             if isinstance(state, RemoteLogState):
@@ -219,7 +233,12 @@ class PositionResolver:
         if progress is not None and progress.epoch == decision.epoch and progress.last_offset + 1 == offset:
             leader_epoch = progress.leader_epoch
         if decision.walk_records:
-            walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
+            try:
+                walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
+            except Gap as gap:
+                if gap.kind is GapKind.RETENTION and (after := await self._after_last(copy, node, decision)) is not None:
+                    return _Position(after, None)
+                raise
             if (again := await self._compare(copy, node, state, decision, walked)) is not None:
                 return again
             offset, leader_epoch = walked.offset, None if walked.leader_epoch < 0 else walked.leader_epoch
@@ -272,6 +291,23 @@ class PositionResolver:
             reason = f"the source was cleaned in between; {repeated} records are copied again"
         return await self._next_epoch(copy, state, start=after, kind=EpochKind.SOURCE_CLEANED, reason=reason)
 
+    async def _after_last(self, copy: PartitionCopy, node: int, decision: Continue) -> int | None:
+        """Return the source offset after the target's last record, where retention deleted copied records before it.
+
+        So the records need not be counted. None if the source does not have that record any more, of which nothing is
+        left that was copied then, or has several that are alike.
+        """
+        record = await record_before(self._target, node, copy, decision)
+        if record is None:
+            return None
+        start = await self._epochs.first_offset(copy.place, at=cluster_client.EARLIEST)
+        end = await self._epochs.first_offset(copy.place, at=cluster_client.LATEST)
+        most = decision.walk_records
+        after = await find(self._source, copy, record, start=start, end=end, most=most)
+        if after is None or await find(self._source, copy, record, start=after, end=end, most=most) is not None:
+            return None
+        return after
+
     async def _leave_out(
         self, copy: PartitionCopy, state: RemoteLogState, left_out: LeaveOut, position: _Position
     ) -> AskAgain | None:
@@ -318,6 +354,9 @@ class PositionResolver:
                 another = self._another_topic(copy, epoch if announced or progress is not None else copy.newest_epoch)
                 if another is None and announced is not None and gap.kind is GapKind.TARGET_LOST:
                     returned_at = announced.start
+                elif another is None and gap.kind is GapKind.CREATED_AGAIN:
+                    copy.end_skip()
+                    return AskAgain("the source topic has the id that was copied: this process had learned an older one")
                 else:
                     gap = another or gap
                     start = await first_left(copy, gap)

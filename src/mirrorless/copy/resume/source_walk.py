@@ -73,8 +73,14 @@ async def walk(
     return SourceWalk(end.offset, None, -1, cleaned=True)
 
 
-async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, start: int, end: int) -> int | None:
-    """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset after it."""
+async def find(
+    source: ClusterClient, copy: PartitionCopy, record: bytes, *, start: int, end: int, most: int | None = None
+) -> int | None:
+    """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset after it.
+
+    It is looked for among the first `most` records, and a few more of the batch that has the last of them.
+    """
+    seen = 0
     with _copy_errors(copy):
         async for batch in committed(source, copy.place, LogPosition(start, producers=copy.local), until=end):
             if isinstance(batch, LogEnd):
@@ -83,6 +89,9 @@ async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, sta
             opened = batch.opened().wanted(start, end)
             if record in opened.rests:
                 return opened.offsets[opened.rests.index(record)] + 1
+            seen += len(opened.rests)
+            if most is not None and seen >= most:
+                break
     return None
 
 

@@ -1,0 +1,78 @@
+"""Runs one seed, and finds the shortest form of one that fails."""
+
+from __future__ import annotations
+
+import random
+import time
+import traceback
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.simulation.copier import replace_clients
+from tests.simulation.copying import Copying
+from tests.simulation.world import Violation, clock, install, uninstall
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+
+@dataclass
+class Outcome:
+    """What came of a seed: `error` is None if all held."""
+
+    seed: int
+    error: str | None = None
+    copied: int = 0
+    cpu_s: float = 0.0
+    events: Counter[str] = field(default_factory=Counter)
+    trace: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def prepared() -> Iterator[None]:
+    """Give the product's modules simulated clocks and clients."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        replace_clients(monkeypatch)
+        names = install()
+        try:
+            yield
+        finally:
+            uninstall(names)
+
+
+def run_seed(seed: int, *, without: Collection[int] = (), trace: bool = False) -> Outcome:
+    """Run one schedule."""
+    random.seed(seed)  # the jitter of pauses
+    schedule = Copying(seed, without=without, trace=trace)
+    clock.world = schedule.world
+    outcome, began = Outcome(seed), time.process_time()
+    try:
+        schedule.run()
+    except Violation as error:
+        outcome.error = str(error)
+    except Exception as error:  # noqa: BLE001 -- the product's code must not fail either
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        outcome.error = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+        if trace:
+            outcome.error += "\n" + "".join(traceback.format_exception(error))
+    outcome.cpu_s = time.process_time() - began
+    outcome.copied = schedule.truth.copied
+    outcome.events = schedule.world.events
+    outcome.trace = schedule.world.trace or []
+    return outcome
+
+
+def shrunk(seed: int, outcome: Outcome) -> str:
+    """The faults of a failing seed that it needs to fail, one a line."""
+    faults = Copying(seed).faults
+    without: set[int] = set()
+    for number in range(len(faults)):
+        if run_seed(seed, without=without | {number}).error is not None:
+            without.add(number)
+    left = run_seed(seed, without=without)
+    lines = [str(fault) for number, fault in enumerate(faults) if number not in without]
+    return "\n".join([str(Copying(seed).setup), *lines, str(left.error), f"without={sorted(without)}"])

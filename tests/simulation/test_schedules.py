@@ -1,0 +1,58 @@
+"""The simulation in its short form, and every seed that once showed something."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.simulation import planting
+from tests.simulation.running import prepared, run_seed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEDULES = int(os.environ.get("MIRRORLESS_SCHEDULES", "300"))
+
+STORED: dict[int, str] = {
+    18: "the target lost its whole tail while appends were in flight",
+    34: "a marker that was not replicated is lost with its leader, and written again",
+    44: "retention on the target, and then the loss of all that was left",
+    156: "the source topic is recreated twice",
+    708: "an unclean election on the source while the progress is old: records are repeated, and none is missing",
+    2427: "a marker is the first of a leader's epoch: a copy with identical offsets halted as truncated",
+    2471: "retention deletes copied records that the progress does not have: they were repeated",
+    2503: "a process with old metadata took a recreated topic for the newer one: records were repeated",
+    10224: "two runs, and retention: an epoch began while another run still appended in the one before",
+    11139: "a leader that lost its tail does not come back",
+}
+"""Seeds with what they showed: faults of the product, or of a world that did not behave as Kafka."""
+
+
+@pytest.fixture(scope="module")
+def product() -> Iterator[None]:
+    with prepared():
+        yield
+
+
+@pytest.mark.parametrize("seed", STORED, ids=str)
+def test_a_stored_seed_holds(product: None, seed: int) -> None:
+    assert run_seed(seed).error is None
+
+
+def test_schedules_hold() -> None:
+    """In processes of their own, with the same order of sets each time."""
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    command = [sys.executable, "-m", "tests.simulation", "--schedules", str(SCHEDULES), "--keep-going"]
+    ended = subprocess.run(command, env=environment, check=False, capture_output=True, text=True, cwd=planting.ROOT)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_one_seed_is_one_schedule(product: None) -> None:
+    one, other = run_seed(7, trace=True), run_seed(7, trace=True)
+    assert one.trace == other.trace
+    assert one.events == other.events
+    assert one.copied == other.copied > 0
