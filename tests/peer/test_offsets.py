@@ -58,8 +58,8 @@ def test_javas_client_reads_our_checkpoints_and_heartbeats(world: World) -> None
         assert written.read()[topic][world.remote(topic), 1].committed == 50
     # The way back, whose heartbeats this flow replicates.
     back = flow.model_copy(update={"source": flow.target, "target": flow.source})
-    Heartbeats(back).beat(timestamp_ms=int(time.time() * 1000))
-    Heartbeats(flow).beat(timestamp_ms=int(time.time() * 1000))
+    Heartbeats(back).beat([back], timestamp_ms=int(time.time() * 1000))
+    Heartbeats(flow).beat([flow], timestamp_ms=int(time.time() * 1000))
     world.copy()
     remote, alias = world.remote(topic), world.source_alias
     lines = run_java(REMOTE, world.target.bootstrap_servers, alias, topic).splitlines()

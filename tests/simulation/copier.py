@@ -236,4 +236,4 @@ class CopierProcess(Process):
 
 def set_tick(seconds: float) -> None:
     """How often a lease looks at what is due: seconds instead of milliseconds make long schedules affordable."""
-    lease_module._TICK_S = seconds  # type: ignore[misc]
+    lease_module._TICK_S = seconds

@@ -64,7 +64,9 @@ def take_exactly(
             if opposite.made(header):
                 failure = LoopedBatch(header.base_offset)
                 break
-            taking.leader_epoch = header.partition_leader_epoch  # markers too: a hole may end with the first of an epoch
+            taking.leader_epoch = (
+                header.partition_leader_epoch
+            )  # markers too: a hole may end with the first of an epoch
             if body is None:
                 taking.pass_to(header.next_offset)
                 continue

@@ -87,7 +87,7 @@ def test_deleted_topics_do_not_come_back_with_the_brokers_defaults(world: World,
     heartbeats, writer = Heartbeats(flow), SyncWriter(syncs)
     progress_writer = ProgressWriter(topic=world.progress_topic, cluster=flow.target)
     with closing(Checkpoints(flow)) as passes:
-        heartbeats.beat(timestamp_ms=1)
+        heartbeats.beat([flow], timestamp_ms=1)
         assert passes.emit().emitted == 1
         progress_writer.write(key, Progress(last_offset=9).to_bytes())
         assert progress_writer.flush(30)
@@ -98,7 +98,7 @@ def test_deleted_topics_do_not_come_back_with_the_brokers_defaults(world: World,
         while writer.error is None or progress_writer.error is None:
             assert time.monotonic() < until
             number += 1
-            heartbeats.beat(timestamp_ms=number)
+            heartbeats.beat([flow], timestamp_ms=number)
             writer.write([OffsetSync(topic=topic, partition=0, last_upstream=number, last_downstream=number)])
             progress_writer.write(key, Progress(last_offset=number).to_bytes())
             time.sleep(0.2)
@@ -216,7 +216,7 @@ def test_heartbeats_are_not_written_into_what_is_not_theirs(world: World, creati
     assert f"--entity-name {name} --add-config cleanup.policy=compact" in refused
     delete(creating, name)
     create(creating, name, cleanup_policy="compact")
-    Heartbeats(flow).beat(timestamp_ms=1)
+    Heartbeats(flow).beat([flow], timestamp_ms=1)
     assert Heartbeats(flow).refused is None
     client = producer(creating)
     for number in range(48):

@@ -170,7 +170,7 @@ def test_status_tells_lag_pause_and_heartbeats(world: World) -> None:
 
     back = flow.model_copy(update={"source": flow.target, "target": flow.source})
     world.write_settings(**{"heartbeats.replication.enabled": "true"})
-    Heartbeats(back).beat(timestamp_ms=1_700_000_000_000)
+    Heartbeats(back).beat([back], timestamp_ms=1_700_000_000_000)
     call("resume", str(world.file))
     world.copy()
     # Not equal: all tests share that topic of the source.

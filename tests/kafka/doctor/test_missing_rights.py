@@ -75,7 +75,7 @@ def passed(one_pass: Callable[[Flow], SyncPass]) -> Callable[[GuardedWorld], lis
 def beaten(world: GuardedWorld) -> list[str]:
     """What a heartbeat says."""
     try:
-        Heartbeats(world.flow()).beat(timestamp_ms=1)
+        Heartbeats(world.flow()).beat([world.flow()], timestamp_ms=1)
     except ClusterError as error:
         return [str(error)]
     return []

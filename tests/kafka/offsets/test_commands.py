@@ -104,10 +104,10 @@ def test_heartbeats_tell_who_is_upstream(world: World) -> None:
     flow = flow_of(world)
     beats = Heartbeats(flow)
     now_ms = int(time.time() * 1000)
-    beats.beat(timestamp_ms=now_ms)
+    beats.beat([flow], timestamp_ms=now_ms)
     more = 2
     for number in range(1, more + 1):
-        Heartbeats(flow).beat(timestamp_ms=now_ms + number)
+        Heartbeats(flow).beat([flow], timestamp_ms=now_ms + number)
     line = (
         f"Heartbeat{{sourceClusterAlias={world.source_alias}, targetClusterAlias={world.target_alias}, "
         f"timestamp={now_ms}}}"

@@ -46,3 +46,14 @@ def test_it_is_a_gap_if_the_source_lacks_that_record_too(flow: FakeFlow) -> None
     (report,) = flow.run(pass_gaps=True)
     assert flow.copied() == [b"0", b"1", b"2", b"3", b"4", b"7", b"8"]
     assert report.gaps == 1
+
+
+def test_another_record_of_the_same_content_is_not_taken_for_the_last_one(flow: FakeFlow) -> None:
+    """Only its timestamp tells it from the copied one, which is deleted: what is before it was never copied."""
+    killed_after_copying(flow)
+    for value in (b"5", b"6", b"4"):
+        flow.produce(value, age_ms=-500)
+    flow.source.log("t").delete_before(5)
+    (report,) = flow.run(pass_gaps=True)
+    assert flow.copied() == [b"0", b"1", b"2", b"3", b"4", b"5", b"6", b"4"]
+    assert report.gaps == 1

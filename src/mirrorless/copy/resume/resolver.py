@@ -8,7 +8,7 @@ from mirrorless.copy.partition.errors import another_topic, cut_at, ends_before,
 from mirrorless.copy.progress.epoch_kind import LEFT_OUT_TEXT, EpochKind, kind_of_gap, text_of_gap
 from mirrorless.copy.progress.records import Announcement, LeaveOut
 from mirrorless.copy.resume.decision import Continue, Decision, Lost, RemoteLogState, Start, Unexplained, Wait, decide
-from mirrorless.copy.resume.source_walk import SourceWalk, count, find, walk
+from mirrorless.copy.resume.source_walk import SourceWalk, count, find, find_only, walk
 from mirrorless.copy.resume.target_logs import states_of
 from mirrorless.copy.resume.target_record import record_before
 from mirrorless.errors import Gap, GapKind
@@ -236,7 +236,10 @@ class PositionResolver:
             try:
                 walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
             except Gap as gap:
-                if gap.kind is GapKind.RETENTION and (after := await self._after_last(copy, node, decision)) is not None:
+                if (
+                    gap.kind is GapKind.RETENTION
+                    and (after := await self._after_last(copy, node, decision)) is not None
+                ):
                     return _Position(after, None)
                 raise
             if (again := await self._compare(copy, node, state, decision, walked)) is not None:
@@ -277,13 +280,13 @@ class PositionResolver:
         after the target's last record, if the source still has it, else at the progress, which repeats some records.
         """
         record = await record_before(self._target, node, copy, decision)
-        if record is None or record == walked.record:
+        if record is None or record.rest == walked.record:
             return None
         start = decision.walk_from
         if not walked.cleaned:
             reason = "the target's last record is not the one that the source has in its place: its log was rewritten"
             raise copy.gap(reason, GapKind.TRUNCATED, offset=start)
-        after = await find(self._source, copy, record, start=start, end=walked.offset)
+        after = await find(self._source, copy, record.rest, start=start, end=walked.offset)
         reason = "the source was cleaned in between; the copy continues after the target's last record"
         if after is None:
             after = start
@@ -302,11 +305,7 @@ class PositionResolver:
             return None
         start = await self._epochs.first_offset(copy.place, at=cluster_client.EARLIEST)
         end = await self._epochs.first_offset(copy.place, at=cluster_client.LATEST)
-        most = decision.walk_records
-        after = await find(self._source, copy, record, start=start, end=end, most=most)
-        if after is None or await find(self._source, copy, record, start=after, end=end, most=most) is not None:
-            return None
-        return after
+        return await find_only(self._source, copy, record, start=start, end=end, most=decision.walk_records)
 
     async def _leave_out(
         self, copy: PartitionCopy, state: RemoteLogState, left_out: LeaveOut, position: _Position
@@ -356,7 +355,9 @@ class PositionResolver:
                     returned_at = announced.start
                 elif another is None and gap.kind is GapKind.CREATED_AGAIN:
                     copy.end_skip()
-                    return AskAgain("the source topic has the id that was copied: this process had learned an older one")
+                    return AskAgain(
+                        "the source topic has the id that was copied: this process had learned an older one"
+                    )
                 else:
                     gap = another or gap
                     start = await first_left(copy, gap)

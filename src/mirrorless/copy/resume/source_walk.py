@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.copy.resume.target_record import TargetRecord
     from mirrorless.protocol.cluster_client import ClusterClient
 
 _PATIENCE = 4
@@ -73,14 +74,8 @@ async def walk(
     return SourceWalk(end.offset, None, -1, cleaned=True)
 
 
-async def find(
-    source: ClusterClient, copy: PartitionCopy, record: bytes, *, start: int, end: int, most: int | None = None
-) -> int | None:
-    """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset after it.
-
-    It is looked for among the first `most` records, and a few more of the batch that has the last of them.
-    """
-    seen = 0
+async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, start: int, end: int) -> int | None:
+    """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset after it."""
     with _copy_errors(copy):
         async for batch in committed(source, copy.place, LogPosition(start, producers=copy.local), until=end):
             if isinstance(batch, LogEnd):
@@ -89,10 +84,33 @@ async def find(
             opened = batch.opened().wanted(start, end)
             if record in opened.rests:
                 return opened.offsets[opened.rests.index(record)] + 1
-            seen += len(opened.rests)
-            if most is not None and seen >= most:
-                break
     return None
+
+
+async def find_only(
+    source: ClusterClient, copy: PartitionCopy, record: TargetRecord, *, start: int, end: int, most: int
+) -> int | None:
+    """Look for a record with its timestamp, without which nothing would tell it from another of the same content.
+
+    Returns the offset after it; None if it is not among the first `most` records between `start` and `end` (and the
+    rest of the batch that has the last of them), or more than once.
+    """
+    seen, after = 0, None
+    with _copy_errors(copy):
+        async for batch in committed(source, copy.place, LogPosition(start, producers=copy.local), until=end):
+            if isinstance(batch, LogEnd):
+                _check_end(copy, batch, end)
+                continue
+            opened = batch.opened().wanted(start, end)
+            for offset, timestamp_ms, rest in zip(*opened, strict=True):
+                if (timestamp_ms, rest) == record:
+                    if after is not None:
+                        return None
+                    after = offset + 1
+            seen += len(opened.rests)
+            if seen >= most:
+                break
+    return after
 
 
 async def count(source: ClusterClient, copy: PartitionCopy, *, start: int, end: int) -> int:

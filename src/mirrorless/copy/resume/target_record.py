@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES, FormatError, scan
 from mirrorless.batches.rebuild import records_of
@@ -16,8 +16,17 @@ if TYPE_CHECKING:
     from mirrorless.protocol.cluster_client import ClusterClient
 
 
-async def record_before(target: ClusterClient, node: int, copy: PartitionCopy, decision: Continue) -> bytes | None:
-    """Return the target's record before the next one to append, without its deltas; None if it is not there.
+class TargetRecord(NamedTuple):
+    """A record: its timestamp, in ms since the epoch, and what follows its deltas."""
+
+    timestamp_ms: int
+    rest: bytes
+
+
+async def record_before(
+    target: ClusterClient, node: int, copy: PartitionCopy, decision: Continue
+) -> TargetRecord | None:
+    """Return the target's record before the next one to append; None if it is not there.
 
     Raises `AppendRefused` where its batch cannot be read.
     """
@@ -30,7 +39,8 @@ async def record_before(target: ClusterClient, node: int, copy: PartitionCopy, d
             number = (decision.sequence - 1 - header.base_sequence) % SEQUENCES
             ours = header.producer_id == copy.producer_id and header.producer_epoch == decision.epoch
             if ours and number < header.record_count:
-                return records_of(header, body_of(records, at, header)).rests[number]
+                found = records_of(header, body_of(records, at, header))
+                return TargetRecord(found.timestamps_ms[number], found.rests[number])
     except FormatError as error:
         where = f"{copy.row.remote_topic}-{copy.row.partition} at offset {decision.last_downstream}"
         raise append_error(copy, f"the batch in {where} of the target cannot be read: {error}") from None
