@@ -10,7 +10,6 @@ from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.connection_manager import ExtraConnection
 from mirrorless.kafka_python.structs import Future
 from mirrorless.protocol.cluster_client import READ_COMMITTED, READ_UNCOMMITTED
-from mirrorless.protocol.requests import AppendResult, Fetched, Offset
 from tests.simulation import answers
 from tests.simulation.cluster import NAMES
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from mirrorless.kafka_python.connection_manager import Node
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.fetch_session import FetchSession
-    from mirrorless.protocol.requests import ProducerState
+    from mirrorless.protocol.requests import AppendResult, Fetched, Offset, ProducerState
     from tests.simulation.cluster import SimulatedCluster
     from tests.simulation.world import Process
 

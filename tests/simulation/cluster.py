@@ -25,9 +25,11 @@ UNKNOWN_TOPIC_ID = 100
 BROKERS = (1, 2, 3)
 NAMES = 10
 _APART_S = 5.0
-"""A log is not cut twice within this, and after a cut its leaders have ids of their own (the broker's and tens): a client
-that comes back to a leader of before, and has asked no other one meanwhile, finds that the tail is lost when its next
-batch is appended (`unexpected_append`)."""
+"""A log is not cut twice within this, and after a cut its leaders have ids of their own (the broker's and tens).
+
+A client that comes back to a leader of before, and has asked no other one meanwhile, finds that the tail is lost when
+its next batch is appended (`unexpected_append`).
+"""
 
 
 @dataclass(slots=True)
@@ -232,5 +234,7 @@ class SimulatedCluster:
             log.when_replicated(log.end if base == before else base + 1, _hearing(answered, place, base))
 
 
-def _hearing(answered: Callable[[TopicPartition, int, int], None], place: TopicPartition, base: int) -> Callable[[int], None]:
+def _hearing(
+    answered: Callable[[TopicPartition, int, int], None], place: TopicPartition, base: int
+) -> Callable[[int], None]:
     return lambda code: answered(place, code, -1 if code else base)

@@ -117,9 +117,8 @@ def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
 def _applies(kind: str, setup: Setup) -> bool:
     if setup.identical and kind in ("source recreated", "source tail lost", "target recreated", "tail lost"):
         return False  # nothing but a copy into an empty topic repairs these
-    if setup.old and kind == "suspend":
-        return False  # two runs with records that the target forgets: decision 0018
-    return True
+    # Two runs with records that the target forgets: decision 0012.
+    return not (setup.old and kind == "suspend")
 
 
 class Copying:
@@ -360,7 +359,7 @@ class Copying:
         else:
             self.truth.truncated(place)
 
-    def _producers_expire(self, side: float, *_: float) -> None:
+    def _producers_expire(self, *_: float) -> None:
         for topic in self.target.topics.values():
             for partition in topic.partitions:
                 partition.log.expire_producers(self.world.now_ms)

@@ -98,7 +98,13 @@ async def answers(client: Any, place: TopicPartition, steps: list[Step]) -> list
             case "fetch", (offset, isolation):
                 one = await client.fetch_one(node, (place, offset, -1), isolation=isolation)
                 headers = [
-                    (header.base_offset, header.next_offset, header.producer_id, header.producer_epoch, header.is_control)
+                    (
+                        header.base_offset,
+                        header.next_offset,
+                        header.producer_id,
+                        header.producer_epoch,
+                        header.is_control,
+                    )
                     for header, _ in scan(bytes(one.records))
                 ]
                 ends = (one.last_stable_offset, one.high_watermark, sorted(one.aborted))
@@ -201,5 +207,3 @@ def test_scripts_reach_errors() -> None:
         if step.name in ("append", "fetch")
     }
     assert codes >= {0, 1, 10, 45, 47}
-
-

@@ -236,7 +236,10 @@ class PositionResolver:
             try:
                 walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
             except Gap as gap:
-                if gap.kind is GapKind.RETENTION and (after := await self._after_last(copy, node, decision)) is not None:
+                if (
+                    gap.kind is GapKind.RETENTION
+                    and (after := await self._after_last(copy, node, decision)) is not None
+                ):
                     return _Position(after, None)
                 raise
             if (again := await self._compare(copy, node, state, decision, walked)) is not None:
@@ -356,7 +359,9 @@ class PositionResolver:
                     returned_at = announced.start
                 elif another is None and gap.kind is GapKind.CREATED_AGAIN:
                     copy.end_skip()
-                    return AskAgain("the source topic has the id that was copied: this process had learned an older one")
+                    return AskAgain(
+                        "the source topic has the id that was copied: this process had learned an older one"
+                    )
                 else:
                     gap = another or gap
                     start = await first_left(copy, gap)
