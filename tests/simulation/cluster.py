@@ -198,7 +198,9 @@ class SimulatedCluster:
                 answer[place] = found
             else:
                 known = found.log.producers.get(producer_id)
-                answer[place] = None if known is None else ProducerState(known.epoch, known.last_sequence)
+                # Of a producer with markers only nothing is reported.
+                hidden = known is None or known.last_sequence < 0
+                answer[place] = None if hidden else ProducerState(known.epoch, known.last_sequence)
         return answer
 
     def append(
