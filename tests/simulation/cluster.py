@@ -25,9 +25,11 @@ UNKNOWN_TOPIC_ID = 100
 BROKERS = (1, 2, 3)
 NAMES = 10
 _APART_S = 5.0
-"""A log is not cut twice within this, and after a cut its leaders have ids of their own (the broker's and tens): one
-that comes back to a leader of before, and has asked no other one meanwhile, finds that the tail is lost when its next
-batch is appended (`unexpected_append`)."""
+"""A log is not cut twice within this, and after a cut its leaders have ids of their own (the broker's and tens).
+
+A client that comes back to a leader of before, and has asked no other one meanwhile, finds that the tail is lost when
+its next batch is appended (`unexpected_append`).
+"""
 
 
 @dataclass(slots=True)
@@ -196,7 +198,9 @@ class SimulatedCluster:
                 answer[place] = found
             else:
                 known = found.log.producers.get(producer_id)
-                answer[place] = None if known is None else ProducerState(known.epoch, known.last_sequence)
+                # Of a producer with markers only nothing is reported.
+                hidden = known is None or known.last_sequence < 0
+                answer[place] = None if hidden else ProducerState(known.epoch, known.last_sequence)
         return answer
 
     def append(

@@ -117,7 +117,7 @@ def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
 def _applies(kind: str, setup: Setup) -> bool:
     if setup.identical and kind in ("source recreated", "source tail lost", "target recreated", "tail lost"):
         return False  # nothing but a copy into an empty topic repairs these
-    # Two runs with records that the target forgets: decision 0018.
+    # Two runs with records that the target forgets: decision 0012.
     return not (setup.old and kind == "suspend")
 
 

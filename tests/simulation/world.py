@@ -63,7 +63,7 @@ class World:
         self._ready.append((process, work))
 
     def later(self, seconds: float, process: Process | None, work: Callable[[], None]) -> None:
-        """Run something after so long, at least a microsecond: what waits for a rest of time might not see its end."""
+        """Run something after so long; at least a microsecond, or a wait for a rest of time might never end."""
         heapq.heappush(self._timers, (self.now + max(seconds, _LEAST_S), next(self._numbers), process, work))
 
     def run(self, seconds: float, *, until: Callable[[], bool] = lambda: False) -> None:

@@ -64,9 +64,8 @@ def take_exactly(
             if opposite.made(header):
                 failure = LoopedBatch(header.base_offset)
                 break
-            taking.leader_epoch = (
-                header.partition_leader_epoch
-            )  # markers too: a hole may end with the first of an epoch
+            # Of markers too: a hole may end with the first one of a new leader.
+            taking.leader_epoch = header.partition_leader_epoch
             if body is None:
                 taking.pass_to(header.next_offset)
                 continue
