@@ -19,6 +19,12 @@ def _some(first: int, count: int) -> list[Outcome]:
     return [run_seed(seed) for seed in range(first, first + count)]
 
 
+def say(text: str) -> None:
+    """Write a line."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Parse arguments and run."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation")
@@ -35,9 +41,13 @@ def main() -> None:
 def _one(seed: int) -> int:
     with prepared():
         outcome = run_seed(seed, trace=True)
+        say("\n".join(outcome.trace))
         if outcome.error is None:
+            say(f"seed {seed} holds: {outcome.copied} records copied")
             return 0
-        shrunk(seed, outcome)
+        say(f"seed {seed}: {outcome.error}")
+        shortest = shrunk(seed, outcome)
+        say(f"\nwithout the faults that it does not need:\n{shortest}")
         return 1
 
 
@@ -54,10 +64,14 @@ def _all(first: int, schedules: int, *, keep_going: bool) -> int:
                 cpu_s += outcome.cpu_s
                 if outcome.error is not None:
                     failed += 1
+                    say(f"seed {outcome.seed}: {outcome.error}")
             if failed and not keep_going:
                 pool.shutdown(cancel_futures=True)
                 break
-    time.monotonic() - began
+    seconds = time.monotonic() - began
+    say(f"{done} schedules in {seconds:.0f} s, {done / seconds:.1f} a second on {workers} cores; {failed} failed")
+    say(f"{cpu_s / max(done, 1) * 1000:.0f} ms of CPU each: {done / cpu_s:.1f} a second on a core of its own")
+    say(f"{copied} records copied; " + ", ".join(f"{kind} {count}" for kind, count in events.most_common()))
     return 1 if failed else 0
 
 

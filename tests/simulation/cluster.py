@@ -199,8 +199,8 @@ class SimulatedCluster:
             else:
                 known = found.log.producers.get(producer_id)
                 # Of a producer with markers only nothing is reported.
-                hidden = known is None or known.last_sequence < 0
-                answer[place] = None if hidden else ProducerState(known.epoch, known.last_sequence)
+                shown = known is not None and known.last_sequence >= 0
+                answer[place] = ProducerState(known.epoch, known.last_sequence) if known is not None and shown else None
         return answer
 
     def append(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.batches.header import scan
@@ -31,6 +31,8 @@ SEQUENCES = 200
 STEPS = 12
 LIMIT_BYTES = 1_000
 FIRST_PRODUCER = 1 << 61
+NOW_MS = int(time.time() * 1000)
+"""As of markers: brokers begin a segment after a week of timestamps, and no fetch goes beyond its segment."""
 
 
 class Step(NamedTuple):
@@ -86,7 +88,7 @@ async def answers(client: Any, place: TopicPartition, steps: list[Step]) -> list
     for name, numbers in steps:
         match name, numbers:
             case "append", (producer, epoch, sequence, count):
-                batch = batch_of([(None, b"x" * 40)] * count, timestamp_ms=1_700_000_000_000)
+                batch = batch_of([(None, b"x" * 40)] * count, timestamp_ms=NOW_MS)
                 stamped = stamp(
                     batch.header,
                     batch.body,
@@ -183,10 +185,6 @@ def simulated(scripts: dict[TopicPartition, list[Step]]) -> dict[TopicPartition,
     return found
 
 
-@pytest.mark.xfail(
-    reason="22 of 200 sequences differ: a real broker's fetch may end before the last batches; not explained yet",
-    strict=False,
-)
 def test_answers_of_both(source: EmbeddedCluster) -> None:
     scripts = {(TOPIC, number): script(number) for number in range(SEQUENCES)}
     real, other = of_kafka(source, scripts), simulated(scripts)
