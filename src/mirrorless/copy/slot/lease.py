@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mirrorless.batches.producers import ProducerFilter
@@ -62,7 +62,7 @@ class LeaseTerms:
     pass_gaps: bool = False
     leave_out: bool = False
     bytes_per_second: float | None = None
-    exempt: Callable[[str], bool] = lambda _: False
+    exempt: Callable[[str], bool] = field(default=lambda _: False, compare=False)
     remembered_ms: int = PRODUCER_EXPIRY_MS // 2
     memory: MemoryLimits = SPARK_WORKER
 
