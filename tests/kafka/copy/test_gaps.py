@@ -41,6 +41,8 @@ def create_again(cluster: EmbeddedCluster, topic: str, **config: str) -> None:
         except KafkaException:  # its deletion is still under way
             time.sleep(0.1)
         else:
+            while admin.list_topics(topic, timeout=60).topics[topic].error is not None:
+                time.sleep(0.05)
             return
     pytest.fail(f"{topic} could not be created again")
 
