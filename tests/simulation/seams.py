@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.partitioner.default import murmur2
 
-from mirrorless.metadata.fences import FENCED_BYTES
 from tests.simulation.cluster import NAMES
 from tests.simulation.log import batch_of
 from tests.simulation.world import clock
+from tests.support.fake_flow import FakeLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -129,31 +129,11 @@ class SimulatedProducer:
         self.flush(seconds)
 
 
-class SimulatedLimits:
+class SimulatedLimits(FakeLimits):
     """In place of `SizeLimits`: `max.message.bytes` of remote topics as they are now."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
-
-    def is_fenced(self, remote_topic: str, *, first: bool) -> bool:
-        """As of `SizeLimits`."""
-        return self._limit(remote_topic) == int(FENCED_BYTES)
-
-    def exceeds(self, remote_topic: str, size_bytes: int) -> bool | None:
-        """As of `SizeLimits`."""
-        return size_bytes > self._limit(remote_topic)
-
-    def too_large(self, remote_topic: str, size_bytes: int) -> str:
-        """As of `SizeLimits`."""
-        return f"max.message.bytes of {remote_topic} is below {size_bytes}"
-
-    def keyless(self, remote_topic: str) -> str:
-        """As of `SizeLimits`."""
-        return ""
-
-    def is_kept_for_ever(self, remote_topic: str) -> bool:
-        """As of `SizeLimits`."""
-        return False
 
     def _limit(self, remote_topic: str) -> int:
         topic = self._cluster.topics.get(remote_topic)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import traceback
 
 import click
@@ -72,9 +73,10 @@ def _failed_connection(alias: str, reason: str) -> None:
 
 def main() -> None:
     """Run the command line; an error that was raised on purpose is one line on standard error."""
+    earlier = threading.enumerate()
     with interrupts.watched():
         status = _run()
-    if interrupts.has_waiting_threads():
+    if interrupts.has_waiting_threads(earlier):
         interrupts.leave(status or 0)
     sys.exit(status)
 

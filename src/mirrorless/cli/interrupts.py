@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.cli.status_codes import COULD_NOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 _GRACE_S: Final = 3.0
 """How long a command may take to end by itself."""
@@ -63,6 +63,9 @@ def leave(status: int) -> None:
     os._exit(status)
 
 
-def has_waiting_threads() -> bool:
-    """Whether threads are left for which Python might wait at its end, as it does for daemon threads of pools too."""
-    return any(one is not threading.main_thread() and one.name != _WATCHER for one in threading.enumerate())
+def has_waiting_threads(earlier: Collection[threading.Thread]) -> bool:
+    """Whether threads are left that `earlier` does not have: Python might wait for them at its end.
+
+    It does so for daemon threads of pools too.
+    """
+    return any(one not in earlier and one.name != _WATCHER for one in threading.enumerate())

@@ -59,6 +59,10 @@ class _Heard:
             self.reason, self.code = error.str(), error.code()
             outages.noticed(self._alias, error)
 
+    def forget(self) -> None:
+        """The cluster has answered: what failed before explains nothing that fails later."""
+        self.reason = self.code = self.all_down_s = None
+
 
 class _Connected:
     """A client of librdkafka, with threads and connections of its own, closed with the last `Admin` that uses it."""
@@ -77,11 +81,11 @@ _connecting: Final = threading.Lock()
 def _client_of(cluster: Cluster, extra: Mapping[str, Any]) -> _Connected:
     heard = _Heard(cluster.alias)
     settings = for_confluent(cluster, role="admin", extra={"error_cb": heard.note, "logger": LIBRDKAFKA} | dict(extra))
+    if extra:
+        return _Connected(settings, heard)
     # Functions among the values follow from the other settings; files may be replaced under the same names.
     plain = sorted((name, repr(value)) for name, value in settings.items() if not callable(value))
     key = cluster.alias, outages.generation(cluster.alias), *plain
-    if extra:
-        return _Connected(settings, heard)
     with _connecting:
         found = _connected.get(key)
         if found is None:
@@ -118,12 +122,12 @@ class Admin:
     def metadata(self, *, timeout_s: float = METADATA_TIMEOUT_S) -> ClusterMetadata:
         """Brokers, topics and partitions of the whole cluster; raises `ClusterUnavailable`."""
         try:
-            if self._connected.has_answered:
-                return self.client.list_topics(timeout=timeout_s)
-            found = self._first(timeout_s)
+            has_answered = self._connected.has_answered
+            found = self.client.list_topics(timeout=timeout_s) if has_answered else self._first(timeout_s)
         except KafkaException as error:
             raise self.failure(error) from error
         self._connected.has_answered = True
+        self._heard.forget()
         return found
 
     def _first(self, timeout_s: float) -> ClusterMetadata:

@@ -16,6 +16,7 @@ from mirrorless.functions.runtime_context import runtime_context
 from mirrorless.heartbeats import Heartbeats
 
 if TYPE_CHECKING:
+    from mirrorless.clusters.internal_topics import InternalTopic
     from mirrorless.functions.budget import TimeBudget
     from mirrorless.functions.invocation import Invocation
     from mirrorless.functions.runtime_context import Sink
@@ -106,15 +107,15 @@ def due(pair: Flow, *, begin: float, now: float) -> list[int]:
 
 def _by_topic(pairs: list[Flow]) -> list[list[Flow]]:
     """Divide pairs by what they write to: in a file with many clusters there are hundreds of pairs."""
-    found: list[list[Flow]] = []
+    found: list[tuple[InternalTopic, list[Flow]]] = []
     for pair in pairs:
         topic = heartbeats_topic(pair)
-        beside = next((some for some in found if heartbeats_topic(some[0]) == topic), None)
+        beside = next((some for known, some in found if known == topic), None)
         if beside is None:
-            found.append([pair])
+            found.append((topic, [pair]))
         else:
             beside.append(pair)
-    return found
+    return [some for _, some in found]
 
 
 @dataclass(slots=True)

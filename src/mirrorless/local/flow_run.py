@@ -73,7 +73,6 @@ class FlowRun:
         self.stats = CopyStats(folder / "control", bounded=bounded, on_lease=self._leased)
         self._job = CopyJob(self._wiring.job, folder, stats=self.stats, spark=spark, on_change=self._job_changed)
         self._functions = {name: self._function(spec) for name, spec in self._wiring.functions.items()}
-        self._every_s = {name: spec.every_s for name, spec in self._wiring.functions.items()}
         self.pollers = [
             MskPoller(
                 one,
@@ -236,11 +235,11 @@ class FlowRun:
 
     def _jobs(self, job: str | None) -> AbstractContextManager[JobRuns]:
         if job != self._wiring.job.name:
-            raise PrerequisiteError(f"job {job} is not in the templates")
+            raise PrerequisiteError(f"job {job} is not the copy job of flow {self.name}")
         return nullcontext(self._job)
 
     def _start(self, name: str) -> None:
-        first_s = every_s = self._every_s[name]
+        first_s = every_s = self._wiring.functions[name].every_s
         if name in _AT_ONCE and not (name == SUPERVISOR and self._bounded):
             first_s = 0.0
         elif name in _METADATA and not self._looked:

@@ -9,7 +9,6 @@ import click
 import pytest
 
 from mirrorless import cli
-from mirrorless.cli import interrupts
 from mirrorless.cli.options import renamed
 from mirrorless.cli.status_codes import COULD_NOT
 from mirrorless.errors import ClusterUnavailable
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 def ended(monkeypatch: pytest.MonkeyPatch, callback: Callable[[], object]) -> int:
     monkeypatch.setattr(cli.root, "get_command", lambda *_: click.Command("probe", callback=callback))
     monkeypatch.setattr(sys, "argv", ["mirrorless", "probe"])
-    # Threads of earlier tests would have it end this process at once.
-    monkeypatch.setattr(interrupts, "has_waiting_threads", lambda: False)
     with pytest.raises(SystemExit) as raised:
         cli.main()
     return int(raised.value.code or 0)
