@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.filters import replicated_topics
-from mirrorless.loops import opposite, shares_topics
+from mirrorless.modes import Modes
 from mirrorless.offsets.failback_filter import FailbackFilter
 from mirrorless.offsets.inverse_translation import InverseTranslator
 from mirrorless.offsets.translation import How, Translated, Unknown
@@ -31,17 +31,13 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 
-def failback_of(
-    flow: Flow, forward: Flow | None, *, source: Admin, target: Admin, wants_group: Callable[[str], bool]
-) -> Failback | None:
-    """Return what fails groups back along `flow`, whose opposite flow is `forward`; None if no topic's copy returns.
+def failback_of(flow: Flow, *, source: Admin, target: Admin, wants_group: Callable[[str], bool]) -> Failback | None:
+    """Return what fails groups back along `flow`; None if they return from no copies, or its translator does it.
 
-    `source` and `target` are the clients of the flow's ends. Where both flows keep names, the flow's translator knows
-    both ways.
+    `source` and `target` are the clients of the flow's ends.
     """
-    if forward is None or opposite(flow) is not None or shares_topics(flow):
-        return None
-    return Failback(forward, source=target, target=source, wants_group=wants_group)
+    forward = Modes(flow).returning_copies
+    return None if forward is None else Failback(forward, source=target, target=source, wants_group=wants_group)
 
 
 @dataclass(slots=True)

@@ -16,11 +16,12 @@ from mirrorless.copy.progress.records import Known
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.topic_ids import NOT_COPIED, NOT_KNOWN, copied_id, is_another
 from mirrorless.log_walk import Walk, Walker
+from mirrorless.modes import Modes
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.offsets.offset_map import OffsetMap, Run, points, taken_over
 from mirrorless.offsets.offset_sync_topic import OffsetSyncs
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, inside_log, translate
-from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.policy import policy_for
 from mirrorless.protocol.log_ends import short_logs
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Translator:
     `must_read_to_end` is for when earlier checkpoints could not be read. With `inside_log`
     answers at records that the target's retention has deleted are raised to the first offset left, where a
     group continues. `shares_target`: records of other origins are in the same partitions of the target.
+    `keeps_offsets` is as in `Modes`.
     """
 
     shares_target = False
@@ -78,7 +80,7 @@ class Translator:
         self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False, inside_log: bool = True
     ) -> None:
         self._flow = flow
-        self._policy = policy_for(flow)
+        self._policy, self.keeps_offsets = policy_for(flow), Modes(flow).keeps_offsets
         self._source, self._target = source, target
         self._inside_log = inside_log
         on_target = flow.offset_syncs_topic_location == "target"
@@ -181,7 +183,7 @@ class Translator:
     def line(self, place: TopicPartition) -> OffsetMap:
         """Everything that is certain about a source partition."""
         known = self.progress.get(place) or Known()
-        if keeps_offsets(place[0], flow=self._flow, policy=self._policy) and is_identical(known):
+        if self.keeps_offsets(place[0]) and is_identical(known):
             return OffsetMap((Run(0, 0, self.target_ends.get(place, 0)),))
         runs = self.syncs.runs
         return OffsetMap.of(
@@ -189,6 +191,10 @@ class Translator:
             points(known.progress, known.announced),
             foreign=[*runs.foreign(place), *taken_over(known.announced)],
         )
+
+    def turn_starts(self, place: TopicPartition) -> list[int]:  # noqa: ARG002
+        """Return where the flow's turns began on the source; none unless it takes turns."""
+        return []
 
     def counter(self, place: TopicPartition, start: int, until: Sequence[int]) -> RecordCounter:
         """Count the records of a source partition from `start` on; a log that was cut before that is refused."""
