@@ -31,16 +31,6 @@ class _Step:
     keeps: Callable[[str], bool]
 
 
-def keeps_names(flow: Flow) -> bool:
-    """As in `Modes`."""
-    return Modes(flow).keeps_names
-
-
-def skips_copies(flow: Flow) -> bool:
-    """As in `Modes`."""
-    return Modes(flow).skips_copies
-
-
 class Loops:
     """The loops that a flow of a file is part of; raises ConfigurationError if a policy or filter cannot be used."""
 

@@ -18,7 +18,7 @@ from mirrorless.settings.load import understand
 
 PACKAGE = Path(mirrorless.__file__).parent
 PAGE = PACKAGE.parents[1] / "docs" / "modes.md"
-MOST_ASKING: Final = 16
+MOST_ASKING: Final = 15
 SETTINGS = {"both_directions", "directions", "active_cluster", "offsets_identical_topics", "circle"}
 FACTS = {
     "keeps_names",

@@ -14,7 +14,6 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from mirrorless.errors import ConfigurationError, FlowNotEnabled
 from mirrorless.settings.cluster import Cluster, Frozen
-from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.values import (
     AclPatterns,
     Boolean,
@@ -320,12 +319,6 @@ class Flow(Frozen):
     def writes_checkpoints(self) -> bool:
         """Whether checkpoints are written: without offset syncs no offset can be translated."""
         return self.emit_checkpoints_enabled and self.emit_offset_syncs_enabled
-
-    def selects_identical_offsets(self, topic: str) -> bool:
-        """Whether `mirrorless.offsets=identical` applies to a source topic; see `policy.keeps_offsets`."""
-        return self.offsets == "identical" and any(
-            one.fullmatch(topic) for one in compile_patterns(self.offsets_identical_topics)
-        )
 
     @property
     def connections(self) -> tuple[object, ...]:
