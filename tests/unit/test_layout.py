@@ -29,6 +29,7 @@ LAYERS = (
     "batches",
     "protocol",
     "log_walk",
+    "progress",
     "copy",
     "offsets",
     "heartbeats",
@@ -47,7 +48,7 @@ PACKAGE = Path(mirrorless.__file__).parent
 
 # The same inside packages.
 PACKAGES = {
-    "copy": ("progress", "flow", "partition", "resume", "identical", "offset_syncs", "slot", "planning", "engines"),
+    "copy": ("flow", "partition", "resume", "identical", "offset_syncs", "slot", "planning", "engines"),
 }
 
 

@@ -15,12 +15,12 @@ from mirrorless.copy.engines.functions.engine import FunctionsEngine
 from mirrorless.copy.engines.outcome import CopyOutcome
 from mirrorless.copy.flow.memory_limits import MemoryLimits
 from mirrorless.copy.flow.reference import FlowRef
-from mirrorless.copy.progress.run_marks import Share
 from mirrorless.functions.client_cache import ClientCache
 from mirrorless.functions.copy_companions import Companions
 from mirrorless.functions.environment import copy_environment
 from mirrorless.functions.events import COPY_SHARE, CopyShareEvent
 from mirrorless.functions.runtime_context import runtime_context
+from mirrorless.progress.run_marks import Share
 from mirrorless.publishing.lease_meter import LeaseMeter
 from mirrorless.settings.aws import client
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mirrorless.batches.header import SEQUENCES
-from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.resume.decision import (
     BeginTurn,
     Continue,
@@ -18,12 +17,13 @@ from mirrorless.copy.resume.decision import (
     Wait,
 )
 from mirrorless.errors import GapKind
+from mirrorless.progress.epoch_kind import EpochKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.copy.progress.records import Announcement, Known, Progress
     from mirrorless.copy.resume.decision import Decision, RemoteLogState
+    from mirrorless.progress.records import Announcement, Known, Progress
 
 FROM_SCRATCH = (
     "identical offsets need an empty remote topic: delete it, then run `mirrorless offsets reset` to copy the source "

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from mirrorless.copy.progress.records import Known
+from mirrorless.progress.records import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

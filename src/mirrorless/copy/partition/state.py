@@ -21,8 +21,8 @@ from mirrorless.copy.partition.open_transaction import OpenTransaction, open_tra
 from mirrorless.copy.partition.retry import Retry
 from mirrorless.copy.partition.send_window import SendWindow
 from mirrorless.copy.partition.stats import PartitionStats
-from mirrorless.copy.progress.records import Progress
 from mirrorless.errors import Gap, GapKind
+from mirrorless.progress.records import Progress
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition.exact_state import ExactState
     from mirrorless.copy.partition.lease_rows import LeaseRow
     from mirrorless.copy.partition.pending import Pending
-    from mirrorless.copy.progress.records import Announcement, Halt, Known, LeaveOut, Stop
+    from mirrorless.progress.records import Announcement, Halt, Known, LeaveOut, Stop
 
 
 @dataclass(slots=True, eq=False)

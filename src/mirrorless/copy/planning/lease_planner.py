@@ -25,24 +25,24 @@ from mirrorless.copy.planning.closest_replica import FollowableTopics
 from mirrorless.copy.planning.mm2_coexistence import CompetingMirrorMaker2
 from mirrorless.copy.planning.records_there import begin_now, came_from_target, line_on_copies, records_of_others
 from mirrorless.copy.planning.run_order import RunOrder
-from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
-from mirrorless.copy.progress.recovery import create_again, write_again
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.topic_ids import copied_id, is_another, remote_id
 from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
 from mirrorless.errors import ClusterError, ClusterUnavailable, FlowPaused, MirrorlessError
 from mirrorless.kafka_python.errors import KafkaError, RetriableError
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.state_topics import progress_topic
+from mirrorless.progress.discovered_topics import is_new, starts_at_latest
+from mirrorless.progress.recovery import create_again, write_again
+from mirrorless.progress.topic import ProgressTopic
+from mirrorless.progress.topic_ids import copied_id, is_another, remote_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.lease_rows import LeaseRow
-    from mirrorless.copy.progress.records import Known
     from mirrorless.kafka_python.admin import KafkaAdminClient
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 _DISCOVERIES = 2

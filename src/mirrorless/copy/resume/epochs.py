@@ -14,13 +14,13 @@ from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
 from mirrorless.copy.partition.errors import another_topic, fetch_error
 from mirrorless.copy.partition.min_insync_replicas import NOT_ENOUGH, too_few_replicas
-from mirrorless.copy.progress.records import Announcement, SourcePartition, parse
 from mirrorless.copy.resume.producer_id import announcer_id
 from mirrorless.copy.resume.request_batching import RequestBatcher
 from mirrorless.copy.resume.source_walk import PATIENCE_AT_END, count
 from mirrorless.errors import GapKind
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.structs import DefaultRecordBatch, murmur2
+from mirrorless.progress.records import Announcement, SourcePartition, parse
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for, refusal
 from mirrorless.protocol.leaders import NotNow, leader_of
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from mirrorless.batches.stamp import Stamped
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.epoch_kind import EpochKind
     from mirrorless.copy.resume.decision import RemoteLogState
     from mirrorless.errors import Gap
     from mirrorless.kafka_python.event_loop import EventLoop
+    from mirrorless.progress.epoch_kind import EpochKind
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.requests import Offset
 

@@ -16,9 +16,9 @@ from mirrorless.copy.engines.spark.query import start_copy
 from mirrorless.copy.engines.spark.slot_count import SlotCount
 from mirrorless.copy.engines.work_meter import WorkMeter
 from mirrorless.copy.partition.lease_rows import without_lease
-from mirrorless.copy.progress.mark_writer import take_back
-from mirrorless.copy.progress.run_marks import run_in
 from mirrorless.errors import MirrorlessError
+from mirrorless.progress.mark_writer import take_back
+from mirrorless.progress.run_marks import run_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

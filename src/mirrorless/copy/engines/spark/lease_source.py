@@ -12,7 +12,7 @@ from mirrorless.copy.engines.lease_plans import LeasePlans
 from mirrorless.copy.engines.spark.row_schemas import as_tuple, spark_schema
 from mirrorless.copy.flow.reference import FlowRef
 from mirrorless.copy.partition.lease_rows import LeaseRow
-from mirrorless.copy.progress.run_marks import run_in
+from mirrorless.progress.run_marks import run_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

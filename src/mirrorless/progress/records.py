@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mirrorless.copy.progress.epoch_kind import EpochKind, kind_named
 from mirrorless.errors import GapKind
+from mirrorless.progress.epoch_kind import EpochKind, kind_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
