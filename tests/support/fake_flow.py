@@ -14,7 +14,6 @@ from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.partition.state import PartitionCopy
 from mirrorless.copy.resume.dense import DenseOffsets
 from mirrorless.copy.resume.epochs import Epochs
-from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.copy.resume.resolver import PositionResolver
 from mirrorless.copy.slot import appender, error_policy, fetcher, lease, parallel_reads, progress_tracker, send_queues
 from mirrorless.copy.slot.exact_copies import ExactCopies
@@ -22,6 +21,7 @@ from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.progress_tracker import ProgressTracker
 from mirrorless.kafka_python.structs import DefaultRecordBatch
 from mirrorless.metadata.fences import FENCED_BYTES
+from mirrorless.progress.producer_ids import producer_id
 from mirrorless.progress.records import Known, parse
 from mirrorless.protocol.cluster_client import EARLIEST
 from mirrorless.settings import Cluster, Flow

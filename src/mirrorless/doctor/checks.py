@@ -17,7 +17,7 @@ from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.replication_factors import broker_count
 from mirrorless.clusters.side_by_side import each
 from mirrorless.clusters.topics import partition_counts, replica_counts
-from mirrorless.copy.planning.records_there import first_copy
+from mirrorless.copy.api import first_copy
 from mirrorless.doctor.clocks import clock_agrees
 from mirrorless.doctor.connectivity import reach
 from mirrorless.doctor.examples import literals

@@ -11,7 +11,6 @@ from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts, topic_ids
-from mirrorless.copy.identical.decision import is_identical
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.offsets.offset_map import OffsetMap, Run, points, taken_over
@@ -181,7 +180,7 @@ class Translator:
     def line(self, place: TopicPartition) -> OffsetMap:
         """Everything that is certain about a source partition."""
         known = self.progress.get(place) or Known()
-        if keeps_offsets(place[0], flow=self._flow, policy=self._policy) and is_identical(known):
+        if keeps_offsets(place[0], flow=self._flow, policy=self._policy) and known is not None and known.is_identical:
             return OffsetMap((Run(0, 0, self.target_ends.get(place, 0)),))
         runs = self.syncs.runs
         return OffsetMap.of(

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2
 
-from mirrorless.copy.resume.producer_id import announcer_id, producer_id
 from mirrorless.errors import GapKind
+from mirrorless.progress.producer_ids import announcer_id, producer_id
 from mirrorless.progress.records import (
     Announcement,
     Halt,

@@ -23,9 +23,9 @@ from mirrorless.batches.rebuild import merge
 from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
 from mirrorless.copy.partition.errors import append_error
-from mirrorless.copy.resume.producer_id import claim_id, marker_id
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.structs import DefaultRecordBatch, murmur2
+from mirrorless.progress.producer_ids import claim_id, marker_id
 from mirrorless.progress.records import Claim, SourcePartition, parse
 from mirrorless.protocol.broker_errors import refusal
 from mirrorless.protocol.leaders import NotNow, by_leader, leader_of

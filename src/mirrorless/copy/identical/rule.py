@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.identical.decision import FROM_SCRATCH, decide_exactly
-from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
 from mirrorless.copy.identical.seed import holds_only_filler, seed
 from mirrorless.copy.identical.source_log import compare_count, compare_records, compare_tail, first_record
 from mirrorless.copy.partition.errors import append_error
@@ -16,7 +15,7 @@ from mirrorless.progress.records import Announcement
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import NotNow
-from mirrorless.protocol.markers import MARKERS_AT_ONCE
+from mirrorless.protocol.markers import MARKERS_AT_ONCE, RESERVED_OFFSETS
 
 if TYPE_CHECKING:
     from mirrorless.copy.identical.claims import Claims

@@ -17,7 +17,6 @@ from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, topic_ids, undescribed
-from mirrorless.copy.flow.skipped_origins import SkippedOrigins
 from mirrorless.copy.flow.start_group import group_starts
 from mirrorless.copy.flow.status import gone, line_on_gone
 from mirrorless.copy.planning.assignment import deal
@@ -33,6 +32,7 @@ from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.state_topics import progress_topic
 from mirrorless.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.progress.recovery import create_again, write_again
+from mirrorless.progress.skipped_origins import SkippedOrigins
 from mirrorless.progress.topic import ProgressTopic
 from mirrorless.progress.topic_ids import copied_id, is_another, remote_id
 

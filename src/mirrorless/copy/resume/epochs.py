@@ -14,12 +14,12 @@ from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
 from mirrorless.copy.partition.errors import another_topic, fetch_error
 from mirrorless.copy.partition.min_insync_replicas import NOT_ENOUGH, too_few_replicas
-from mirrorless.copy.resume.producer_id import announcer_id
 from mirrorless.copy.resume.request_batching import RequestBatcher
 from mirrorless.copy.resume.source_walk import PATIENCE_AT_END, count
 from mirrorless.errors import GapKind
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.structs import DefaultRecordBatch, murmur2
+from mirrorless.progress.producer_ids import announcer_id
 from mirrorless.progress.records import Announcement, SourcePartition, parse
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for, refusal

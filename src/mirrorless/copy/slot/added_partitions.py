@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.identity import id_of
 from mirrorless.clusters.topics import high_watermarks, partition_counts
-from mirrorless.copy.flow.skipped_origins import SkippedOrigins
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
 from mirrorless.progress.discovered_topics import is_new, starts_at_latest
+from mirrorless.progress.skipped_origins import SkippedOrigins
 from mirrorless.progress.topic import ProgressTopic
 
 if TYPE_CHECKING:

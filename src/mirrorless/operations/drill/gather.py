@@ -13,7 +13,7 @@ from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.internal_topics import replicated_heartbeats
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.topics import partition_counts
-from mirrorless.copy.flow.status import status_of
+from mirrorless.copy.api import status_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import group_filter_for
 from mirrorless.heartbeats import last_heartbeat

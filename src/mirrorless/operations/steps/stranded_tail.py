@@ -21,6 +21,7 @@ from mirrorless.clusters.topics import (
     partition_counts,
     topic_ids,
 )
+from mirrorless.copy.api import copy_once
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.backlog import backlogs
@@ -28,7 +29,6 @@ from mirrorless.offsets.inverse_translation import InverseTranslator
 from mirrorless.offsets.translation import Translated
 from mirrorless.offsets.turn_translation import translator_of
 from mirrorless.operation_log.records import OperationKind
-from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.drill.records import Wanted, read_slices
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
