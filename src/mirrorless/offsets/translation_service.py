@@ -11,10 +11,6 @@ from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts, topic_ids
-from mirrorless.copy.identical.decision import is_identical
-from mirrorless.copy.progress.records import Known
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.topic_ids import NOT_COPIED, NOT_KNOWN, copied_id, is_another
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.modes import Modes
 from mirrorless.offsets.checkpoints import remote_topic
@@ -22,6 +18,9 @@ from mirrorless.offsets.offset_map import OffsetMap, Run, points, taken_over
 from mirrorless.offsets.offset_sync_topic import OffsetSyncs
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, inside_log, translate
 from mirrorless.policy import policy_for
+from mirrorless.progress.records import Known
+from mirrorless.progress.topic import ProgressTopic
+from mirrorless.progress.topic_ids import NOT_COPIED, NOT_KNOWN, copied_id, is_another
 from mirrorless.protocol.log_ends import short_logs
 
 if TYPE_CHECKING:
@@ -183,7 +182,7 @@ class Translator:
     def line(self, place: TopicPartition) -> OffsetMap:
         """Everything that is certain about a source partition."""
         known = self.progress.get(place) or Known()
-        if self.keeps_offsets(place[0]) and is_identical(known):
+        if self.keeps_offsets(place[0]) and known.is_identical:
             return OffsetMap((Run(0, 0, self.target_ends.get(place, 0)),))
         runs = self.syncs.runs
         return OffsetMap.of(
