@@ -237,7 +237,7 @@ class Checkpoints:
     ) -> None:
         """Write the raised checkpoints that are about to be committed.
 
-        A group at an offset without a checkpoint would look as if it had consumed itself (`failback_filter`).
+        A group at an offset without a checkpoint would look as if it had consumed itself (`FailbackFilter`).
         """
         self._troubles = []
         now_ms = int(time.time() * 1000)

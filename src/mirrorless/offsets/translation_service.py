@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.batches.producers import EVERY_PRODUCER
 from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.clusters.replay import Replay
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts, topic_ids
+from mirrorless.formats import Malformed, OffsetSync
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.modes import Modes
 from mirrorless.offsets.checkpoints import remote_topic
-from mirrorless.offsets.offset_map import OffsetMap, Run, points, taken_over
-from mirrorless.offsets.offset_sync_topic import OffsetSyncs
+from mirrorless.offsets.mm2_sync_store import SyncStore
+from mirrorless.offsets.offset_map import OffsetMap, Run, RunStore, points, taken_over
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, inside_log, translate
 from mirrorless.policy import policy_for
 from mirrorless.progress.records import Known
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from mirrorless.batches.producers import ProducerFilter
     from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.internal_topics import InternalTopic
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
 
@@ -276,3 +279,37 @@ class Translator:
     def _version(self, place: TopicPartition) -> tuple[object, ...]:
         known = self.progress.get(place) or Known()
         return self.syncs.runs.resets(place), max(known.announced, default=None)
+
+
+class OffsetSyncs:
+    """The offset syncs topic; `admin` is the client of its cluster.
+
+    `slots` is MirrorMaker 2's store, `runs` this program's; `malformed` counts the skipped records.
+    """
+
+    def __init__(self, topic: InternalTopic, admin: Admin, *, must_read_to_end: bool = False) -> None:
+        self._replay = Replay(topic=topic.name, cluster=topic.cluster, admin=admin)
+        self.slots = SyncStore(must_read_to_end=must_read_to_end)
+        self.runs = RunStore()
+        self.malformed = 0
+
+    def read(self, *, stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Read to the topic's end, and return whether it was reached; raises `ClusterUnavailable`."""
+        for entry in self._replay.read(self._forget, stopping=stopping):
+            sync = OffsetSync.parse(entry.key, entry.value)
+            if isinstance(sync, Malformed):
+                self.malformed += 1
+            else:
+                self.slots.add(sync)
+                self.runs.add(sync)
+        if self._replay.complete:
+            self.slots.initialized()
+        return self._replay.complete
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._replay.close()
+
+    def _forget(self) -> None:
+        self.slots.forget()
+        self.runs.forget()
