@@ -64,7 +64,11 @@ class Keys:
                 if not key.scope or ARROW in key.scope:
                     yield Remark("error", name, of_a_cluster)
                 continue
-            if not own.startswith(OWN_PREFIX) or (own in known and (not key.scope or ARROW in key.scope)):
+            if (
+                not own.startswith(OWN_PREFIX)
+                or foreign(own)
+                or (own in known and (not key.scope or ARROW in key.scope))
+            ):
                 continue
             if own in known:
                 yield Remark("error", name, f"must be set for a flow, not for a cluster; write {own}")
