@@ -32,6 +32,7 @@ LAYERS = (
     "progress",
     "copy",
     "offsets",
+    "group_sync",
     "heartbeats",
     "client",
     "doctor",
