@@ -212,7 +212,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="skipped-count",
         unit=Unit.COUNT,
-        meaning="Records of the source that flows of this file had copied there, with `mirrorless.loops=skip`.",
+        meaning="Records of the source that flows of this file had copied there (`mirrorless.both.directions=skip`).",
         emitter=Emitter.COPY,
         counts=True,
         sparse=True,

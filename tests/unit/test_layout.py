@@ -19,6 +19,7 @@ LAYERS = (
     "policy",
     "service_topics",
     "filters",
+    "modes",
     "loops",
     "formats",
     "metrics",
