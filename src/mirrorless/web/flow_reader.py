@@ -12,7 +12,7 @@ from mirrorless.copy.progress.mark_reader import MarkReader
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.web.flow_view import FlowView
 from mirrorless.web.lag_time import catch_up_s
 from mirrorless.web.reader import RepeatingReader
@@ -185,7 +185,7 @@ class FlowReader(RepeatingReader):
         if metadata is self._seen:
             return
         counts = partition_counts(metadata)
-        remote = replicated(self.flow, counts)
+        remote = replicated_on(self.flow, self._source.admin, counts)
         with self._lock:
             self._view.set_topics(remote, counts)
         self._seen, self._has_topics = metadata, True

@@ -19,6 +19,7 @@ from mirrorless.copy.progress.topic_ids import created_again
 from mirrorless.loops import skips_copies
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.recreated_topics import left_alone
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.metadata.state_topics import progress_topic
 from mirrorless.protocol.log_ends import lacking, short_logs
 
@@ -74,7 +75,7 @@ def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
     at_source, at_target = source.metadata(), target.metadata()
     ends_of(flow, source=source, target=target, at_source=at_source, at_target=at_target)
     counts = partition_counts(at_source)
-    topics = replicated(flow, counts)
+    topics = replicated_on(flow, source, counts)
     places = [(topic, partition) for topic in topics for partition in range(counts[topic])]
     ends, unknown = high_watermarks(source, places)
     remote_counts = partition_counts(at_target)
