@@ -162,7 +162,11 @@ def any_of(patterns: str) -> re.Pattern[str]:
         return compiled[0]
     names = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
     flags = ("".join(letter for flag, letter in names.items() if one.flags & flag) for one in compiled)
-    return re.compile("|".join(f"(?{letters}:{_LEADING_FLAGS.sub('', one.pattern)})" for letters, one in zip(flags, compiled, strict=True)))
+    return re.compile(
+        "|".join(
+            f"(?{letters}:{_LEADING_FLAGS.sub('', one.pattern)})" for letters, one in zip(flags, compiled, strict=True)
+        )
+    )
 
 
 def target_option(*, required: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:

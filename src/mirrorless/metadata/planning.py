@@ -170,7 +170,7 @@ class MetadataPlanner:
         if not concerned:
             return plan
         found = copied.created_again({origin[name]: self._source[origin[name]] for name in concerned})
-        return without_other_copies(plan, found, remote=self._remote)
+        return without_other_copies(plan, found, flow=self._flow.name, remote=self._remote)
 
     @property
     def is_waiting(self) -> bool:

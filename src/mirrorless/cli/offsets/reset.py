@@ -106,7 +106,7 @@ def reset(
         print_json({"flow": flow.name, "topic": topic, "partitions": [asdict(one) for one in resets]})
     else:
         count = f"{len(resets)} partition{'' if len(resets) == 1 else 's'}"
-        click.echo(f"{topic}: {count} reset; the change takes effect at the next lease of {flow.name}")
+        click.echo(f"{topic}: {count} reset; {flow.name} follows at its next lease, within {flow.lease_seconds:g} s")
 
 
 def _show(resets: list[Reset]) -> None:

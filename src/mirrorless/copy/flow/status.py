@@ -114,7 +114,9 @@ def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
             if remote in short
         ),
         problems=_problems(flow, target, partition_counts(at_target)),
-        created_again=tuple(left_alone(topics[topic], reason) for topic, reason in sorted(replaced.items())),
+        created_again=tuple(
+            left_alone(flow.name, topic, topics[topic], reason) for topic, reason in sorted(replaced.items())
+        ),
         gone=gone(flow, known, source={*counts, *undescribed(at_source)}, target=remote_counts),
         skipped_share=_skipped_share(known[place] for place in places if place in known)
         if skips_copies(flow)
