@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from typing import Final
 
@@ -72,7 +73,9 @@ def _in_order(*words: str | None) -> tuple[str, str]:
     actions = [one for one in given if one in _ACTIONS]
     files = [one for one in given if one not in _ACTIONS]
     if len(files) > 1:
-        raise click.BadParameter(f"{files[1]} is not one of {', '.join(_ACTIONS)}", param_hint="ACTION")
+        close = difflib.get_close_matches(files[1], _ACTIONS, n=1)
+        advice = f"; did you mean {close[0]}?" if close else ""
+        raise click.BadParameter(f"{files[1]} is not one of {', '.join(_ACTIONS)}{advice}", param_hint="ACTION")
     location = files[0] if files else os.environ.get(CONFIG_VARIABLE)
     if not location or len(actions) > 1:
         raise click.UsageError("Missing argument 'FILE'.")

@@ -126,7 +126,9 @@ class MetadataPlanner:
         if self._stopped is not None:
             return self._waiting(self._stopped, topics=Part.TOPICS in wanted)
         alias = self._flow.source.alias
-        blank = f"no topics are visible on {alias}; if it has any, grant the flow's user DESCRIBE on those to replicate"
+        blank = (
+            f"{alias} has no topics yet, or none that the flow's user may see: grant it DESCRIBE on those to replicate"
+        )
         reads = [self._kept] if internal_topics and Part.TOPICS in wanted else []
         reads += [
             {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one] for one in wanted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +12,7 @@ from click.testing import CliRunner
 
 from mirrorless.cli import root
 from mirrorless.cli.failover_plan import failover_plan
+from mirrorless.cli.offsets import group as offsets
 from mirrorless.cli.offsets.reset import reset
 from mirrorless.cli.offsets.translate import translate
 from mirrorless.cli.operation import operation
@@ -22,6 +25,8 @@ from mirrorless.cli.web import web
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from mirrorless.cli.lazy import LazyGroup
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -118,3 +123,25 @@ def test_an_operation_without_a_file() -> None:
     runner = CliRunner(env={"MIRRORLESS_CONFIG": None})
     assert "Missing argument 'FILE'" in runner.invoke(operation, ["continue"]).output
     assert "contine is not one of show, continue" in runner.invoke(operation, ["f", "contine"]).output
+
+
+@pytest.mark.parametrize("group", [root, offsets], ids=["mirrorless", "offsets"])
+def test_the_list_of_commands_has_their_own_first_lines(group: LazyGroup) -> None:
+    """It is written without importing the commands."""
+    context = click.Context(group)
+    for name, (_, _, summary) in group._commands_in.items():
+        command = group.get_command(context, name)
+        assert command is not None
+        assert (name, command.get_short_help_str(1_000)) == (name, summary)
+
+
+def test_the_list_of_commands_imports_none() -> None:
+    code = "import sys, mirrorless.cli as c; c.root.main(['--help'], standalone_mode=False); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Move applications to another cluster as planned." in done.stdout
+    assert "mirrorless.cli.switchover" not in done.stdout
+
+
+def test_a_misspelt_command_gets_the_nearest_one() -> None:
+    assert "Did you mean 'status'?" in CliRunner().invoke(root, ["statu"]).output
+    assert "did you mean continue?" in CliRunner().invoke(operation, ["f", "contine"]).output

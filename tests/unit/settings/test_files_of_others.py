@@ -68,7 +68,7 @@ def test_each_is_reported_with_file_and_line(tmp_path: Path) -> None:
         tmp_path,
         {
             f"{BASE}topics.exclude = secret.*\ntopics.exclude = tmp.*\n": (
-                "mm2.properties: topics.exclude=tmp.*: lines 5 and 6 set different values, and only the last has"
+                "mm2.properties:6: topics.exclude=tmp.*: lines 5 and 6 set different values, and only the last has"
             ),
             f"{BASE}A->B.topics = x\nA -> B.topics = y\n": (
                 "mm2.properties:6: A->B.topics=y: line 5 sets another value, which has no effect"
