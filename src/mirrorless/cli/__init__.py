@@ -67,9 +67,9 @@ def root(ctx: click.Context) -> None:
     To try it: `mirrorless kafka up primary backup --config mm2.properties`, and in another terminal
     `mirrorless run mm2.properties`.
 
-    Exit status of every command: 0 if there is nothing to act on; 1 if it found something (differences, pending
-    changes, failed checks, halted partitions); 2 if it could not do its work (invalid input, a cluster that does not
-    answer, a missing package).
+    Exit status: 0 if there is nothing to act on; 1 if something was found (differences, pending changes, failed checks,
+    halted partitions), or undone; 2 if the work could not be done (invalid input, a cluster that does not answer, a
+    missing package). The help of each command has its own.
     """
     if ctx.invoked_subcommand in _END_BY_THEMSELVES:
         interrupts.must_end_by_itself()

@@ -91,7 +91,7 @@ def _with(*options: _Option) -> Callable[[Callable[..., None]], Callable[..., No
 def switchover(file: str, **given: Any) -> None:  # noqa: ANN401 -- click's values
     """Move applications to another cluster as planned.
 
-    No record is lost, and none is read twice.
+    No record is lost. Groups that stop in time read none twice; the report says what the others read again.
 
     Checks everything, blocks writers on the source, copies what is left, commits the translated offsets of consumer
     groups, proves that nothing was written meanwhile, prepares the target, and switches clients (mirrorless.fence,
