@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from mirrorless.cli import status
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.copy.flow.status import FlowStatus
-from mirrorless.copy.progress.records import Halt
 from mirrorless.errors import ClusterUnavailable, GapKind
 from mirrorless.operation_log.records import OperationKind, OperationOutcome, Operations, OperationState, Request
+from mirrorless.progress.records import Halt
 from mirrorless.web.operations_reader import _applications
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from mirrorless.cli.options import (
     verbose_option,
 )
 from mirrorless.cli.status_codes import FOUND
-from mirrorless.copy.resume.reset import Reset, Resetter, flow_of
+from mirrorless.copy.api import Reset, Resetter, flow_of
 from mirrorless.local.listing import Listing
 from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 from mirrorless.settings import load
