@@ -99,8 +99,13 @@ def _run() -> int | None:
         status = root.main(prog_name="mirrorless", standalone_mode=False)
     except SystemExit as asked:  # a command's own status
         status = asked.code if isinstance(asked.code, int) else 0
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        status = COULD_NOT
+    except click.ClickException as error:
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        advice = "" if context is None else f" (see `{context.command_path} --help`)"
+        click.echo(f"error: {error.format_message().rstrip('.')}{advice}", err=True)
         status = COULD_NOT
     except click.Abort:
         click.echo("error: interrupted", err=True)
