@@ -68,7 +68,7 @@ def test_from_the_beginning_behind_what_is_there(world: World, copied: str) -> N
     status, said = reset(world, copied, "--offset", "earliest", answer="y\n")
     assert (status, said.splitlines()[-1]) == (
         0,
-        f"{copied}: 1 partition reset; the change takes effect at the next lease of {world.flow}",
+        f"{copied}: 1 partition reset; {world.flow} follows at its next lease, within 120 s",
     )
     world.copy()
     world.copy()
@@ -156,7 +156,7 @@ def test_only_the_partitions_that_are_named(world: World) -> None:
     status, said = reset(world, topic, "--partition", "1", "--partition", "3", "--offset", "25", "--yes")
     assert (status, said.splitlines()[-1]) == (
         0,
-        f"{topic}: 2 partitions reset; the change takes effect at the next lease of {world.flow}",
+        f"{topic}: 2 partitions reset; {world.flow} follows at its next lease, within 120 s",
     )
     world.copy()
     ours, theirs = read(world.source, topic), read(world.target, world.remote(topic))
