@@ -10,7 +10,7 @@ TOOLS_READY := $(TOOLS)/.ready
 ENV ?= dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-nightly suspended simulate simulate-planted release-check release-notes dist fuzz lint format requirements clean faults build-tools build deploy cost \
+.PHONY: help setup check demo test test-nightly test-times suspended simulate simulate-planted release-check release-notes dist fuzz lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference axe promtool helm actionlint cdk \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-identical bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
@@ -40,10 +40,17 @@ check: $(READY)  ## format, lint, types, unit tests, documents: two minutes, wit
 demo: setup  ## two clusters, three million records, replicated and compared record by record
 	@$(BIN)/mirrorless demo
 
+# What the last `make test` took, by file.
+TIMES := build/test-times.json
 SIDE_BY_SIDE := --numprocesses $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder
 test: setup build-tools $(BROWSER_READY)  ## unit, real Kafka brokers, real Spark, the build; WORKERS=n side by side
-	$(BIN)/python -m pytest -m alone
-	$(BIN)/python -m pytest -m 'not alone and not nightly' $(SIDE_BY_SIDE)
+	@rm -f $(TIMES)
+	$(BIN)/python -m pytest -m alone --times $(TIMES)
+	$(BIN)/python -m pytest -m 'not alone and not nightly' $(SIDE_BY_SIDE) --times $(TIMES)
+	@$(BIN)/python -m tests.times $(TIMES)
+
+test-times: $(READY)  ## seconds of each folder and file in the last `make test`; KEEP=1 orders later runs by them
+	@$(BIN)/python -m tests.times $(TIMES) $(if $(KEEP),--keep)
 
 test-nightly: setup build-tools $(BROWSER_READY)  ## the tests that `make test` leaves out, as they take long
 	$(BIN)/python -m pytest -m nightly $(SIDE_BY_SIDE)
