@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from xdist.remote import Producer
 
-# No test is a timed test: this machine may be busy with brokers.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# No test is a timed test: this machine may be busy with brokers. At night each property is tried with more examples.
+settings.register_profile("few", deadline=None, max_examples=25)
+settings.register_profile("many", deadline=None, max_examples=300)
+settings.load_profile("few")
 
 
 HERE = Path(__file__).parent
