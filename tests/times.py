@@ -10,10 +10,10 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    import pytest
 
 # Of an earlier run of everything: by these a run begins with the longest files. `make test-times KEEP=1` replaces them.
 KEPT = Path(__file__).with_name("times.json")
@@ -38,7 +38,9 @@ class Recorder:
         self._times: dict[str, Times] = defaultdict(Times)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add what a fixture or a test took."""
+        """Add what a fixture or a test took; what a part of a test took is in the test's."""
+        if isinstance(report, pytest.SubtestReport):
+            return
         times = self._times[report.nodeid.partition("::")[0]]
         times.seconds += report.duration
         times.tests += report.when == "call" or report.skipped

@@ -19,19 +19,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 @pytest.mark.parametrize("to", [to_properties, to_json])
-def test_the_same_flows_and_the_same_text_again(case: Path, tmp_path: Path, to: object) -> None:
+def test_the_same_flows_and_the_same_text_again(subtests: pytest.Subtests, tmp_path: Path, to: object) -> None:
     convert = to_properties if to is to_properties else to_json
-    understood = understand(*files_of(case))
-    converted = convert(understood)
-    path = tmp_path / "converted"
-    path.write_text(converted.text)
-    again = understand(path)
+    for case in cases():
+        with subtests.test(case.name):
+            understood = understand(*files_of(case))
+            converted = convert(understood)
+            path = tmp_path / case.name
+            path.write_text(converted.text)
+            again = understand(path)
 
-    assert _meaning(again) == _meaning(understood)
-    assert convert(again).text == converted.text
-    assert again.errors == ()
+            assert _meaning(again) == _meaning(understood)
+            assert convert(again).text == converted.text
+            assert again.errors == ()
 
 
 @pytest.fixture
