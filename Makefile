@@ -10,7 +10,7 @@ TOOLS_READY := $(TOOLS)/.ready
 ENV ?= dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-nightly test-times suspended simulate simulate-planted release-check release-notes dist fuzz lint format requirements clean faults build-tools build deploy cost \
+.PHONY: help setup check unit demo test test-nightly test-times suspended simulate simulate-planted release-check release-notes dist fuzz lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference axe promtool helm actionlint cdk \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-identical bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
@@ -32,9 +32,9 @@ $(BROWSER_READY): $(READY) requirements/browser.txt
 	@touch $(BROWSER_READY)
 
 check: $(READY)  ## format, lint, types, unit tests, documents: two minutes, without Java
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+	@$(MAKE) --jobs 2 --output-sync=target --no-print-directory lint unit
+
+unit: $(READY)  ## unit tests and documents, without Java
 	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/unit tests/docs
 
 demo: setup  ## two clusters, three million records, replicated and compared record by record
@@ -45,7 +45,7 @@ TIMES := build/test-times.json
 SIDE_BY_SIDE := --numprocesses $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder
 test: setup build-tools $(BROWSER_READY)  ## unit, real Kafka brokers, real Spark, the build; WORKERS=n side by side
 	@rm -f $(TIMES)
-	$(BIN)/python -m pytest -m alone --times $(TIMES)
+	$(BIN)/python -m pytest -m alone --times $(TIMES) tests/spark
 	$(BIN)/python -m pytest -m 'not alone and not nightly' $(SIDE_BY_SIDE) --times $(TIMES)
 	@$(BIN)/python -m tests.times $(TIMES)
 
@@ -54,6 +54,7 @@ test-times: $(READY)  ## seconds of each folder and file in the last `make test`
 
 test-nightly: setup build-tools $(BROWSER_READY)  ## the tests that `make test` leaves out, as they take long
 	$(BIN)/python -m pytest -m nightly $(SIDE_BY_SIDE)
+	MIRRORLESS_FUZZ_EXAMPLES=500 $(BIN)/python -m pytest --hypothesis-profile many --numprocesses 2 --dist loadfile tests/unit
 
 fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CPU
 	MIRRORLESS_FUZZ_EXAMPLES=$(or $(EXAMPLES),50000) $(BIN)/python -m pytest -m fuzz --timeout 0 tests/unit/settings/test_fuzz.py

@@ -16,7 +16,7 @@ from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_
 # Before the first import of it, so that what its asserts compared is shown.
 pytest.register_assert_rewrite("tests.support")
 
-from tests import times  # noqa: E402
+from tests import changed, times  # noqa: E402
 from tests.support import archives  # noqa: E402
 from tests.support.world import World  # noqa: E402
 
@@ -69,11 +69,15 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.update(archives.variables(config.cache.mkdir("archives")))
 
 
+@pytest.hookimpl(tryfirst=True)  # before those with the mark are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest on one worker, so that none works on while the others have nothing left."""
+    """Leave what no change concerns to the night. Begin with what takes longest on one worker, so that none works on while the others have nothing left."""
     seconds: Counter[str] = Counter()
     for name, one in times.read(times.KEPT).items():
         seconds[_scope(name)] += round(one.seconds)
+    for item in items:
+        if changed.is_for_the_night(item.nodeid):
+            item.add_marker(pytest.mark.nightly)
     items.sort(key=lambda item: -seconds[_scope(item.nodeid)])
 
 
