@@ -71,7 +71,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before those with the mark are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave what no change concerns to the night. Begin with what takes longest on one worker, so that none works on while the others have nothing left."""
+    """Leave what no change concerns to the night. Begin with what takes longest on one worker.
+
+    So no worker works on while the others have nothing left.
+    """
     seconds: Counter[str] = Counter()
     for name, one in times.read(times.KEPT).items():
         seconds[_scope(name)] += round(one.seconds)
