@@ -117,22 +117,6 @@ def test_partitions_of_which_nothing_is_remembered_are_asked_for_together(
     assert world.assert_equal(topic) == 1_800
 
 
-def test_old_records_have_their_producer_forgotten_at_once(source: EmbeddedCluster, tmp_path: Path) -> None:
-    often = {"producer.id.expiration.check.interval.ms": "100"}
-    with start_clusters([ClusterSpec(name="often", settings=often)]) as started:
-        world = World(source, started["often"], tmp_path)
-        topic = world.topic()
-        days_ago_ms = int((time.time() - 2 * 86_400) * 1000)
-        for _ in range(5):
-            client = producer(world.source)
-            for number in range(10):
-                client.produce(topic, value=b"%d" % number, timestamp=days_ago_ms)
-            assert client.flush(60) == 0
-            world.copy()
-            wait_until_forgotten(world, world.remote(topic))
-        assert world.assert_equal(topic) == 50
-
-
 class TestSeveralWriters:
     """With names that are kept, a registry or another flow appends to the remote topic too; records are old."""
 
