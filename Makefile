@@ -10,7 +10,7 @@ TOOLS_READY := $(TOOLS)/.ready
 ENV ?= dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check unit demo test test-nightly test-times suspended simulate simulate-planted release-check release-notes dist fuzz lint format requirements clean faults build-tools build deploy cost \
+.PHONY: help setup check unit demo test test-nightly test-times suspended simulate simulate-planted release-check release-notes dist fuzz mutations lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference axe promtool helm actionlint cdk \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-identical bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
@@ -53,7 +53,7 @@ test-times: $(READY)  ## seconds of each folder and file in the last `make test`
 	@$(BIN)/python -m tests.times $(TIMES) $(if $(KEEP),--keep)
 
 test-nightly: setup build-tools $(BROWSER_READY)  ## the tests that `make test` leaves out, as they take long
-	$(BIN)/python -m pytest -m nightly $(SIDE_BY_SIDE)
+	MIRRORLESS_CHANGED_SINCE=HEAD $(BIN)/python -m pytest -m nightly $(SIDE_BY_SIDE)
 	MIRRORLESS_FUZZ_EXAMPLES=500 $(BIN)/python -m pytest --hypothesis-profile many --numprocesses 2 --dist loadfile tests/unit
 
 fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CPU
@@ -61,6 +61,9 @@ fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CP
 
 suspended: setup  ## every operation, suspended before each of its writes while another process continues or aborts it (CASE='failback' for some; hours)
 	$(BIN)/python -m tests.suspended $(if $(CASE),--case "$(CASE)")
+
+mutations: $(READY)  ## plant bugs in copy, operations, settings and metadata: a unit test has to notice each of them (10 minutes)
+	@$(BIN)/python -m tests.mutations
 
 SIMULATE := PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation
 simulate: $(READY)  ## the copier in a simulated world; SCHEDULES=10000 of them from SEED=0 on, or one SEED with its trace

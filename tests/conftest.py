@@ -32,21 +32,24 @@ settings.load_profile("few")
 
 
 HERE = Path(__file__).parent
-# What is made for all tests of a folder, clusters or a build, is made once: one worker has the folder. Of Spark there
+# What is made for all tests of a folder or of some files, clusters or a build, is made once: one worker has them. Of Spark there
 # is one at a time, each of which takes all it can get, and says what it does within seconds.
 FOLDERS = (
     "tests/kafka/doctor/",
     "tests/kafka/metadata/",
     "tests/kafka/releases/",
     "tests/kafka/security/",
-    "tests/packaging/",
     "tests/spark/",
 )
 
 
+OF_THE_BUILD = ("tests/packaging/test_build.py", "tests/packaging/test_package.py")
+
+
 def _scope(nodeid: str) -> str:
-    """The file or the folder that one worker has as a whole."""
-    return next((folder for folder in FOLDERS if nodeid.startswith(folder)), nodeid.partition("::")[0])
+    """The file, the files or the folder that one worker has as a whole."""
+    file = nodeid.partition("::")[0]
+    return OF_THE_BUILD[0] if file in OF_THE_BUILD else next((one for one in FOLDERS if file.startswith(one)), file)
 
 
 class ByFileOrFolder(LoadFileScheduling):
