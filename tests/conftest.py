@@ -32,8 +32,8 @@ settings.load_profile("few")
 
 
 HERE = Path(__file__).parent
-# What is made for all tests of a folder or of some files, clusters or a build, is made once: one worker has them. Of Spark there
-# is one at a time, each of which takes all it can get, and says what it does within seconds.
+# What is made for all tests of a folder or of some files, clusters or a build, is made once: one worker has them. Of
+# Spark there is one at a time, each of which takes all it can get, and says what it does within seconds.
 FOLDERS = (
     "tests/kafka/doctor/",
     "tests/kafka/metadata/",
@@ -41,8 +41,6 @@ FOLDERS = (
     "tests/kafka/security/",
     "tests/spark/",
 )
-
-
 OF_THE_BUILD = ("tests/packaging/test_build.py", "tests/packaging/test_package.py")
 
 
