@@ -89,6 +89,7 @@ def test_where_latest_was_holds_though_nothing_came_for_long(world: World) -> No
     assert (report.state, report.records, report.first_offset) == ("caught up", 10, 5)
 
 
+@pytest.mark.nightly
 def test_partitions_of_which_nothing_is_remembered_are_asked_for_together(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
