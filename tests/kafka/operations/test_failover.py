@@ -163,7 +163,7 @@ def test_flows_that_take_turns_leave_a_tail_on_the_old_cluster(own_world: World)
     assert replicated
 
 
-@pytest.mark.parametrize("how", ["leave", "reset"])
+@pytest.mark.parametrize("how", [pytest.param("leave", marks=pytest.mark.nightly), "reset"])
 def test_a_stranded_tail_is_left_or_the_old_topic_is_emptied(
     world: World, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
