@@ -10,7 +10,7 @@ TOOLS_READY := $(TOOLS)/.ready
 ENV ?= dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check unit demo test test-nightly test-times suspended simulate simulate-planted release-check release-notes dist fuzz mutations lint format requirements clean faults build-tools build deploy cost \
+.PHONY: help setup browser check unit demo test test-nightly test-times suspended simulate simulate-planted release-check release-notes dist fuzz mutations lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference axe promtool helm actionlint cdk \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-identical bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
@@ -26,6 +26,8 @@ $(READY): pyproject.toml requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $(READY)
+
+browser: $(BROWSER_READY)  ## install the browser of the page's tests
 
 $(BROWSER_READY): $(READY) requirements/browser.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement requirements/browser.txt
