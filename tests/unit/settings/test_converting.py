@@ -90,9 +90,8 @@ def test_errors_are_not_converted(file: Path) -> None:
     assert "tasks.max=many: must be a whole number" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "plain"),
-    [
+def test_what_is_a_secret() -> None:
+    cases: list[tuple[str, str, bool]] = [
         ("A.ssl.key.password", "x", True),
         ("A.ssl.key.password", "${env:X}", False),
         ("A.ssl.key.password", "${env:X}x", True),
@@ -108,10 +107,8 @@ def test_errors_are_not_converted(file: Path) -> None:
         ("A.sasl.jaas.config", 'MLoginModule required username="u"swordfish;', True),
         ("A.ssl.keystore.location", "/x", False),
         ("A.client.id", "password=x", True),
-    ],
-)
-def test_what_is_a_secret(key: str, value: str, *, plain: bool) -> None:
-    assert is_plain_secret(key, value) == plain
+    ]
+    assert [(key, value, is_plain_secret(key, value)) for key, value, _ in cases] == cases
 
 
 @pytest.mark.parametrize("value", [r"a\.b", " a", "a\tb\n", "\u00e9\U0001f600", "a # b", "#", "a: b = c"])
