@@ -9,6 +9,9 @@ TOOLS := .venv-sam
 TOOLS_READY := $(TOOLS)/.ready
 ENV ?= dev
 
+# Without it each process of a test would compile all that it imports: 2 s of CPU with Spark.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup browser check unit demo test test-nightly test-times suspended simulate simulate-planted release-check release-notes dist fuzz mutations lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference axe promtool helm actionlint cdk \
