@@ -11,8 +11,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import CONTROL, HEADER_BYTES, SEQUENCES, TRANSACTIONAL, BatchHeader
-from mirrorless.batches.rebuild import merge
-from mirrorless.batches.records import Records, varint
+from mirrorless.batches.records import varint
 from tests.support.fake_log import (
     CORRUPT_MESSAGE,
     INVALID_PRODUCER_EPOCH,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from mirrorless.batches.stamp import Stamped
 
 OFFSET_OUT_OF_RANGE = 1
+LENGTH_COUNTS_FROM = 12
 EXPIRY_MS = 86_400_000
 UNKNOWN = -1
 _TYPE_AT = 8
@@ -56,15 +56,28 @@ def batch_of(
     attributes: int = 0,
 ) -> Batch:
     """Return one batch as a producer would send it; `records` are keys and values."""
-    rests = [_field(key) + _field(value) + b"\0" for key, value in records]
-    (built,) = merge([(0, Records(list(range(len(rests))), [timestamp_ms] * len(rests), rests))], max_bytes=1 << 30)
-    header = built.header
-    if producer_id >= 0 or attributes:
-        header = header._replace(
-            attributes=attributes, producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=base_sequence
-        )
-        header = header._replace(checksum=_checksum(header, built.body))
-    return Batch(header, built.body)
+    body = b"".join(_record(delta, key, value) for delta, (key, value) in enumerate(records))
+    header = BatchHeader(
+        base_offset=0,
+        length_bytes=HEADER_BYTES - LENGTH_COUNTS_FROM + len(body),
+        partition_leader_epoch=-1,
+        magic=2,
+        checksum=0,
+        attributes=attributes,
+        last_offset_delta=len(records) - 1,
+        base_timestamp_ms=timestamp_ms,
+        max_timestamp_ms=timestamp_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=len(records),
+    )
+    return Batch(header._replace(checksum=_checksum(header, body)), body)
+
+
+def _record(offset_delta: int, key: bytes | None, value: bytes | None) -> bytes:
+    content = b"\0\0" + varint(offset_delta) + _field(key) + _field(value) + b"\0"
+    return varint(len(content)) + content
 
 
 def _field(content: bytes | None) -> bytes:
