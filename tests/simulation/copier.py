@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER
 from mirrorless.copy.identical.claims import Claims
 from mirrorless.copy.identical.holes import HoleWriter
-from mirrorless.copy.identical.resolver import ExactResolver
+from mirrorless.copy.identical.rule import IdenticalOffsets
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.progress import writer as progress_writer
 from mirrorless.copy.progress.records import Known, parse
 from mirrorless.copy.progress.writer import ProgressWriter
+from mirrorless.copy.resume.dense import DenseOffsets
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.resolver import PositionResolver
 from mirrorless.copy.slot import lease as lease_module
@@ -199,20 +200,15 @@ class CopierProcess(Process):
             progress_topic=self.flow.offset_storage_topic,
             start_at=EARLIEST,
         )
+        source, target = self.source.client, self.target.client
+        holes = HoleWriter(target, self._claims)
+        identical = IdenticalOffsets(source=source, target=target, epochs=epochs, claims=self._claims, holes=holes)
         resolver = PositionResolver(
-            source=self.source.client,
-            target=self.target.client,
+            source=source,
+            target=target,
             epochs=epochs,
-            reread=self._progress.read,
-            left_out=tracker.left_out,
-        )
-        holes = HoleWriter(self.target.client, self._claims)
-        exact = ExactResolver(
-            source=self.source.client,
-            target=self.target.client,
-            epochs=epochs,
-            claims=self._claims,
-            holes=holes,
+            dense=DenseOffsets(source=source, target=target, epochs=epochs),
+            identical=identical,
             reread=self._progress.read,
             left_out=tracker.left_out,
         )
@@ -230,7 +226,7 @@ class CopierProcess(Process):
             watch=_Observer(self),
             left={},
             added=cast("Any", SimpleNamespace(found=list)),
-            exact=ExactCopies(self.flow, self._claims, holes, exact),
+            exact=ExactCopies(self.flow, self._claims, holes, identical),
         )
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mirrorless.copy.identical.claims import Claims
 from mirrorless.copy.identical.holes import HoleWriter
-from mirrorless.copy.identical.resolver import ExactResolver
+from mirrorless.copy.identical.rule import IdenticalOffsets
 from mirrorless.copy.partition import state
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.partition.state import PartitionCopy
 from mirrorless.copy.progress.records import Known, parse
+from mirrorless.copy.resume.dense import DenseOffsets
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.copy.resume.resolver import PositionResolver
@@ -216,34 +217,30 @@ class FakeFlow:
 
     def resolver(self, tracker: ProgressTracker | None = None) -> PositionResolver:
         """What finds positions."""
+        source, target, epochs = self.source.client, self.target.client, self.epochs()
         return PositionResolver(
-            source=self.source.client,
-            target=self.target.client,
-            epochs=self.epochs(),
+            source=source,
+            target=target,
+            epochs=epochs,
+            dense=DenseOffsets(source=source, target=target, epochs=epochs),
+            identical=self.exact().rule,
             reread=self.known,
             left_out=(tracker or self.tracker()).left_out,
         )
 
-    def exact(self, tracker: ProgressTracker) -> ExactCopies:
+    def exact(self) -> ExactCopies:
         """What copies with identical offsets need; this flow has none."""
+        source, target = self.source.client, self.target.client
         claims = Claims(
-            target=self.target.client,
+            target=target,
             source_alias="A",
             source_id=lambda: self.source.cluster_id,
             progress_topic=PROGRESS_TOPIC,
             reread=self.known,
         )
-        holes = HoleWriter(self.target.client, claims)
-        resolver = ExactResolver(
-            source=self.source.client,
-            target=self.target.client,
-            epochs=self.epochs(),
-            claims=claims,
-            holes=holes,
-            reread=self.known,
-            left_out=tracker.left_out,
-        )
-        return ExactCopies(self.flow, claims, holes, resolver)
+        holes = HoleWriter(target, claims)
+        rule = IdenticalOffsets(source=source, target=target, epochs=self.epochs(), claims=claims, holes=holes)
+        return ExactCopies(self.flow, claims, holes, rule)
 
     def copy_of(self, row: LeaseRow | None = None) -> PartitionCopy:
         """A copy as a lease begins it."""
@@ -283,7 +280,7 @@ class FakeFlow:
             watch=self.observer,
             left=left or {},
             added=cast("Any", SimpleNamespace(found=self._found)),
-            exact=self.exact(tracker),
+            exact=self.exact(),
         )
 
     def terms(self, **changes: Any) -> LeaseTerms:  # noqa: ANN401

@@ -13,7 +13,7 @@ from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, log_starts
 from mirrorless.copy.identical.decision import FROM_SCRATCH, is_identical
-from mirrorless.copy.identical.resolver import SERVERLESS
+from mirrorless.copy.identical.rule import SERVERLESS
 from mirrorless.errors import ClusterError
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.metadata.actions import Problem

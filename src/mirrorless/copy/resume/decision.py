@@ -122,7 +122,38 @@ class Unexplained:
     epoch: int
 
 
-Decision = Continue | Start | Wait | Lost | Unexplained
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """With identical offsets: epoch `epoch` begins at `start`, and the target's log ends at `log_end`, before that."""
+
+    epoch: int
+    start: int
+    log_end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """With identical offsets: announce an epoch at the target's log end, which has forgotten the producer's sequence.
+
+    From offset `since` on, both sides have to have as many records up to there.
+    """
+
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTurn:
+    """With identical offsets: the announced epoch is a turn: announce one that begins at the target's log end."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotIdentical:
+    """The remote partition does not hold a copy with identical offsets, and cannot."""
+
+    reason: str
+
+
+Decision = Continue | Start | Wait | Lost | Unexplained | Fill | Forgotten | BeginTurn | NotIdentical
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from mirrorless.batches.header import HEADER_BYTES, SEQUENCES, scan
 from mirrorless.batches.rebuild import merge
 from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
-from mirrorless.copy.partition.errors import fetch_error
+from mirrorless.copy.partition.errors import another_topic, fetch_error
 from mirrorless.copy.partition.min_insync_replicas import NOT_ENOUGH, too_few_replicas
 from mirrorless.copy.progress.records import Announcement, SourcePartition, parse
 from mirrorless.copy.resume.producer_id import announcer_id
@@ -99,15 +99,22 @@ class Epochs:
         return holds
 
     async def announce_next(
-        self, copy: PartitionCopy, state: RemoteLogState, *, start: int, kind: EpochKind, reason: str
+        self,
+        copy: PartitionCopy,
+        state: RemoteLogState,
+        *,
+        start: int,
+        kind: EpochKind,
+        reason: str,
+        downstream: int | None = None,
     ) -> Announcement:
         """Announce an epoch that begins at source offset `start`; the next resume begins it.
 
-        It is void where the target has moved on meanwhile: then there was nothing to skip. Raises `PartitionError`
-        where there are no epochs left.
+        It begins at offset `downstream` of the target, else at the end of its log. Then it is void where the target has
+        moved on meanwhile: there was nothing to skip. Raises `PartitionError` where there are no epochs left.
         """
         after = None
-        if state.epoch is not None and state.last_sequence is not None:
+        if downstream is None and state.epoch is not None and state.last_sequence is not None:
             after = state.epoch, (state.last_sequence + 1) % SEQUENCES
         epoch = next_epoch(copy, state)
         theirs = copy.stored if copy.stored is not None and copy.stored.epoch is None else None
@@ -116,7 +123,7 @@ class Epochs:
         announcement = Announcement(
             epoch=epoch,
             start=start,
-            downstream=state.log_end,
+            downstream=state.log_end if downstream is None else downstream,
             kind=kind,
             reason=reason,
             topic_id=topic_id,
@@ -130,6 +137,15 @@ class Epochs:
         """Return the source topic's own id as announcements have it."""
         found = self._source.topic_id(copy.row.topic)
         return None if found is None else str(found)
+
+    def another_topic(self, copy: PartitionCopy, epoch: int) -> Gap | None:
+        """Return the gap of a source topic with another id than that which an epoch was announced for."""
+        return another_topic(copy, epoch, self.topic_id(copy))
+
+    def refuse_another_topic(self, copy: PartitionCopy, epoch: int) -> None:
+        """Raise the gap of a source topic with another id than that which an epoch was announced for."""
+        if (gap := self.another_topic(copy, epoch)) is not None:
+            raise gap
 
     async def source_end(self, copy: PartitionCopy) -> int:
         """Return the source's end as of now: the last stable offset, or that of the lease's plan if it is later."""

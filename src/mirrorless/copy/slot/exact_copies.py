@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.identical.claims import Claims
     from mirrorless.copy.identical.holes import HoleWriter
-    from mirrorless.copy.identical.resolver import ExactResolver
+    from mirrorless.copy.identical.rule import IdenticalOffsets
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.progress.records import Known
     from mirrorless.copy.slot.error_policy import ErrorPolicy
@@ -29,7 +29,7 @@ class ExactCopies(NamedTuple):
     flow: Flow
     claims: Claims
     holes: HoleWriter
-    resolver: ExactResolver
+    rule: IdenticalOffsets
 
     def state_of(self, topic: str, known: Known, source_id: str) -> ExactState | None:
         """Return the state that a partition of a source topic begins with; None if it gets other offsets."""

@@ -157,7 +157,6 @@ class Lease:
         self._resumer = Resumer(
             target=target,
             resolver=resolver,
-            exact=exact.resolver,
             error_policy=self._error_policy,
             fetcher=self._fetcher,
             spawn=self._spawn,
@@ -362,7 +361,7 @@ class Lease:
         """Fetch and send nothing more: the event loop runs on without this lease."""
         self._fetcher.stop()
         self._appender.close()
-        self._exact.resolver.stop()
+        self._exact.rule.stop()
 
     async def _land(self) -> None:
         """Wait for what is in flight, then write the progress of all that was acknowledged.
