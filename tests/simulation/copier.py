@@ -118,15 +118,17 @@ class CopierProcess(Process):
         topics: dict[str, str],
         marks: Marks,
         terms: dict[str, Any],
+        origins: str | None = None,
         ahead_s: float = 0.0,
     ) -> None:
         super().__init__(world, name, ahead_s=ahead_s)
         self.flow = flow
-        self.stopping = False
+        self.stopping = self.ended = False
         self.reports: Sequence[Report] = ()
         self._topics = topics
         self._marks = marks
         self._terms = terms
+        self._origins = origins
         self.source = SimulatedClient(self, world.clusters[flow.source.alias])
         self.target = SimulatedClient(self, world.clusters[flow.target.alias])
         self.start(self._copies())
@@ -150,6 +152,7 @@ class CopierProcess(Process):
                 self.world.note(f"{self.name}: {error}")
                 await self.sleep(1.0)
         self._marks.running.remove(self)
+        self.ended = True
 
     async def _one_lease(self) -> None:
         rows = self._rows()
@@ -185,6 +188,7 @@ class CopierProcess(Process):
                         last_offset=None if said is None or said.progress is None else said.progress.last_offset,
                         known=None if said is None else said.to_json(),
                         is_first=self._marks.is_first(self),
+                        origins=self._origins,
                     )
                 )
         return rows

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import CONTROL, HEADER_BYTES, SEQUENCES, TRANSACTIONAL, BatchHeader
+from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.records import varint
 from tests.support.fake_log import (
     CORRUPT_MESSAGE,
@@ -56,7 +57,8 @@ def batch_of(
     attributes: int = 0,
 ) -> Batch:
     """Return one batch as a producer would send it; `records` are keys and values."""
-    body = b"".join(_record(delta, key, value) for delta, (key, value) in enumerate(records))
+    rests = [_field(key) + _field(value) + b"\0" for key, value in records]
+    body = b"".join(_record(delta, rest) for delta, rest in enumerate(rests))
     header = BatchHeader(
         base_offset=0,
         length_bytes=HEADER_BYTES - LENGTH_COUNTS_FROM + len(body),
@@ -75,8 +77,8 @@ def batch_of(
     return Batch(header._replace(checksum=_checksum(header, body)), body)
 
 
-def _record(offset_delta: int, key: bytes | None, value: bytes | None) -> bytes:
-    content = b"\0\0" + varint(offset_delta) + _field(key) + _field(value) + b"\0"
+def _record(offset_delta: int, rest: bytes) -> bytes:
+    content = b"\0\0" + varint(offset_delta) + rest
     return varint(len(content)) + content
 
 
@@ -284,6 +286,29 @@ class PartitionLog(FakeLog):
         self._bases = [batch.header.base_offset for batch in self.batches]
         self.end = max(self.end, self.start)
         self.changed()
+
+    def clean(self, offsets: set[int]) -> None:
+        """Remove records as the log cleaner does: their offsets stay, and batches of producers that are known.
+
+        (`LogCleaner.cleanInto`; batches without a producer go when they are empty.)
+        """
+        left = []
+        for batch in self.batches:
+            header = batch.header
+            if header.is_control or offsets.isdisjoint(range(header.base_offset, header.next_offset)):
+                left.append(batch)
+                continue
+            found = records_of(header, batch.body)
+            kept = [(at, rest) for at, rest in zip(found.offsets, found.rests, strict=True) if at not in offsets]
+            if not kept and header.producer_id < 0:
+                continue
+            body = b"".join(_record(at - header.base_offset, rest) for at, rest in kept)
+            header = header._replace(
+                record_count=len(kept), length_bytes=HEADER_BYTES - LENGTH_COUNTS_FROM + len(body)
+            )
+            left.append(Batch(header._replace(checksum=_checksum(header, body)), body))
+        self.batches = left
+        self._bases = [batch.header.base_offset for batch in left]
 
     def expire_producers(self, now_ms: int) -> int:
         """Forget producers as a broker does every ten minutes, by the age of their records; returns how many."""

@@ -68,7 +68,7 @@ def run_seed(seed: int, *, without: Collection[int] = (), trace: bool = False) -
     finally:
         gc.enable()
     outcome.cpu_s = time.process_time() - began
-    outcome.copied = schedule.truth.copied
+    outcome.copied = schedule.copied
     outcome.events = schedule.world.events
     outcome.trace = schedule.world.trace or []
     return outcome

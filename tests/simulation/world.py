@@ -122,7 +122,7 @@ class Process(VirtualLoop):
         self.dead = self.suspended = False
         self.stalled: list[Callable[[], None]] = []
         self.asleep_s = 0.0
-        self._suspended_at = 0.0
+        self.suspended_at = 0.0
         world.processes.append(self)
 
     def start(self, work: Any) -> None:  # noqa: ANN401 -- a coroutine
@@ -146,7 +146,7 @@ class Process(VirtualLoop):
     def suspend(self) -> None:
         """Stop it between two steps."""
         if not self.suspended and not self.dead:
-            self.suspended, self._suspended_at = True, self.world.now
+            self.suspended, self.suspended_at = True, self.world.now
             self.world.note(f"{self.name} is suspended")
 
     def resume(self, *, slept: bool) -> None:
@@ -155,7 +155,7 @@ class Process(VirtualLoop):
             return
         self.suspended = False
         if slept:
-            self.asleep_s += self.world.now - self._suspended_at
+            self.asleep_s += self.world.now - self.suspended_at
         self.world.note(f"{self.name} is resumed")
         stalled, self.stalled = self.stalled, []
         for work in stalled:
