@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 REQUEST_TIMEOUT_S = 35.0
 METADATA_MAX_AGE_S = 300.0
 _REFRESH_S = 0.1
+_FULL = 0.05
 
 
 class Link:
@@ -280,6 +281,8 @@ class SimulatedClient:
         broker, cluster, world = _broker(node), self._cluster, self._process.world
 
         def look() -> list[Fetched]:
+            # A response that is full leaves out the records of all partitions but the first one with any.
+            full = len(wanted) > 1 and world.random.random() < _FULL
             return [
                 cluster.fetched(
                     place,
@@ -288,9 +291,9 @@ class SimulatedClient:
                     leader_epoch=epoch,
                     topic_id=ids.get(place[0]),
                     isolation=isolation,
-                    max_bytes=partition_max_bytes,
+                    max_bytes=0 if full and at else partition_max_bytes,
                 )
-                for place, offset, epoch in wanted
+                for at, (place, offset, epoch) in enumerate(wanted)
             ]
 
         def carry_out(answer: Callable[[Any], None]) -> None:

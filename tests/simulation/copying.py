@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TOPIC = "t"
 _SETTLES_S = 400.0
 _QUIET_S = 3.0
+_HEALED_S = 8.0
 _SUSPENDED_S = 60.0
 _KEEPS_NAMES = {"replication_policy_class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
 
@@ -130,7 +131,8 @@ class Copying:
             self._heal()
             world.run(_SETTLES_S, until=self._is_over)
             if setup.mode != "one way":
-                world.run(_QUIET_S)  # nothing is copied any more, or a record would be there twice
+                world.run(_QUIET_S)  # transactions end; nothing else is copied, or a record would be there twice
+                world.run(_SETTLES_S, until=self._is_over)
             for one in self.directions:
                 one.truth.check_whole()
         except Violation as error:
@@ -162,7 +164,8 @@ class Copying:
             self._numbers += 1
             setup, world = self.setup, self.world
             terms: dict[str, Any] = {
-                "seconds": setup.lease_s,
+                # A gap counts after some seconds of one lease.
+                "seconds": max(setup.lease_s, _HEALED_S) if self._is_healed else setup.lease_s,
                 "pass_gaps": setup.pass_gaps or self._is_healed,
                 "leave_out": setup.leave_out,
             }
@@ -365,23 +368,23 @@ class Copying:
                 one.truth.of(place).lose(below=log.start)
 
     def _source_recreated(self, pause: float, *_: float) -> None:
-        if TOPIC not in self.source.topics:
-            return
-        count = len(self.source.topics[TOPIC].partitions)
-        self.source.delete(TOPIC)
-        for partition in range(count):
-            self.directions[0].truth.of((TOPIC, partition)).lose(since=0)
-        self.world.later(0.01 + pause * pause * 5, None, lambda: self._create(self.source, TOPIC, count))
+        self._recreate(self.source, TOPIC, 0.01 + pause * pause * 5)
 
     def _target_recreated(self, pause: float, *_: float) -> None:
-        remote = self.directions[0].remote
-        if remote not in self.target.topics:
+        self._recreate(self.target, self.directions[0].remote, 0.01 + pause * pause * 5)
+
+    def _recreate(self, cluster: SimulatedCluster, name: str, seconds: float) -> None:
+        if name not in cluster.topics:
             return
-        count = len(self.target.topics[remote].partitions)
-        self.target.delete(remote)
-        for partition in range(count):
-            self.directions[0].truth.truncated((remote, partition))
-        self.world.later(0.01 + pause * pause * 5, None, lambda: self._create(self.target, remote, count))
+        count = len(cluster.topics[name].partitions)
+        cluster.delete(name)
+        for one in self.directions:
+            for place in [(name, partition) for partition in range(count)]:
+                if cluster is one.truth.source:
+                    one.truth.of(place).lose(since=0)
+                else:
+                    one.truth.truncated(place)
+        self.world.later(seconds, None, lambda: self._create(cluster, name, count))
 
     def _create(self, cluster: SimulatedCluster, name: str, count: int) -> None:
         if name not in cluster.topics:

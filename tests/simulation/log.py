@@ -321,9 +321,11 @@ class PartitionLog(FakeLog):
     # Reading
 
     def read(self, offset: int, *, below: int, max_bytes: int) -> bytes:
-        """Whole batches from that with `offset` on and below an offset; the first one whatever its size."""
+        """Whole batches from that with `offset` on and below an offset; the first one whatever its size, unless it is 0."""
         found: list[bytes] = []
         size = 0
+        if not max_bytes:
+            return b""
         batches = self.batches
         for at in range(max(0, bisect_right(self._bases, offset) - 1), len(batches)):
             header, body = batches[at]
