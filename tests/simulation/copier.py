@@ -10,9 +10,6 @@ from mirrorless.copy.identical.claims import Claims
 from mirrorless.copy.identical.holes import HoleWriter
 from mirrorless.copy.identical.rule import IdenticalOffsets
 from mirrorless.copy.partition.lease_rows import LeaseRow
-from mirrorless.copy.progress import writer as progress_writer
-from mirrorless.copy.progress.records import Known, parse
-from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.copy.resume.dense import DenseOffsets
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.resolver import PositionResolver
@@ -23,6 +20,9 @@ from mirrorless.copy.slot.progress_tracker import ProgressTracker
 from mirrorless.errors import MirrorlessError
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.structs import DefaultRecordBatch
+from mirrorless.progress import writer as progress_writer
+from mirrorless.progress.records import Known, parse
+from mirrorless.progress.writer import ProgressWriter
 from mirrorless.protocol.cluster_client import EARLIEST
 from tests.simulation.client import SimulatedClient
 from tests.simulation.seams import SimulatedLimits, SimulatedProducer

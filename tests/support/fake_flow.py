@@ -12,10 +12,8 @@ from mirrorless.copy.identical.rule import IdenticalOffsets
 from mirrorless.copy.partition import state
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.partition.state import PartitionCopy
-from mirrorless.copy.progress.records import Known, parse
 from mirrorless.copy.resume.dense import DenseOffsets
 from mirrorless.copy.resume.epochs import Epochs
-from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.copy.resume.resolver import PositionResolver
 from mirrorless.copy.slot import appender, error_policy, fetcher, lease, parallel_reads, progress_tracker, send_queues
 from mirrorless.copy.slot.exact_copies import ExactCopies
@@ -23,6 +21,8 @@ from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.progress_tracker import ProgressTracker
 from mirrorless.kafka_python.structs import DefaultRecordBatch
 from mirrorless.metadata.fences import FENCED_BYTES
+from mirrorless.progress.producer_ids import producer_id
+from mirrorless.progress.records import Known, parse
 from mirrorless.protocol.cluster_client import EARLIEST
 from mirrorless.settings import Cluster, Flow
 from tests.support.fake_cluster import FakeCluster
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.handover import Handover
     from mirrorless.copy.partition.lease_rows import Report
-    from mirrorless.copy.progress.records import LeaveOut, SourcePartition
-    from mirrorless.copy.progress.writer import ProgressWriter
+    from mirrorless.progress.records import LeaveOut, SourcePartition
+    from mirrorless.progress.writer import ProgressWriter
 
 _CLOCKED = (appender, error_policy, fetcher, lease, parallel_reads, progress_tracker, send_queues, state)
 PROGRESS_TOPIC = "mm2-offsets.A.internal"

@@ -14,21 +14,21 @@ from mirrorless.cli.options import chosen_flows, file_argument, flow_option, jso
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import TargetState
-from mirrorless.copy.flow.status import line_on_gone, status_of
-from mirrorless.copy.progress.records import Halt
-from mirrorless.copy.progress.run_marks import deployment_of
+from mirrorless.copy.api import line_on_gone, status_of
 from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
 from mirrorless.local.listing import Listing
 from mirrorless.metadata.fences import unexplained_fences
 from mirrorless.operation_log.records import OperationOutcome, Operations
 from mirrorless.operations.run import read_all
+from mirrorless.progress.records import Halt
+from mirrorless.progress.run_marks import deployment_of
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from mirrorless.copy.flow.status import FlowStatus
+    from mirrorless.copy.api import FlowStatus
     from mirrorless.operation_log.records import OperationState
     from mirrorless.settings import Flow, Settings
 

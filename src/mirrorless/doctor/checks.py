@@ -17,8 +17,7 @@ from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.replication_factors import broker_count
 from mirrorless.clusters.side_by_side import each
 from mirrorless.clusters.topics import partition_counts, replica_counts
-from mirrorless.copy.planning.records_there import first_copy
-from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.copy.api import first_copy
 from mirrorless.doctor.clocks import clock_agrees
 from mirrorless.doctor.connectivity import reach
 from mirrorless.doctor.examples import literals
@@ -36,6 +35,7 @@ from mirrorless.filters import group_filter_for, replicated_topics
 from mirrorless.metadata.fences import unexplained_fences
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import came_back, replicated
+from mirrorless.progress.topic import ProgressTopic
 from mirrorless.rights import Function, Side, functions_of, needed
 
 if TYPE_CHECKING:

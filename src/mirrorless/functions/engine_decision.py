@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.progress.engine_choice import EngineChoice
+from mirrorless.progress.engine_choice import EngineChoice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mirrorless.copy.progress.run_marks import RunMark, Work
+    from mirrorless.progress.run_marks import RunMark, Work
     from mirrorless.settings import Flow
 
 _FIRST_REASON: Final = "functions copy until the backlog is too large for them"

@@ -23,14 +23,14 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
-from mirrorless.copy.partition.lease_rows import summary
+from mirrorless.copy.api import summary
 from mirrorless.local.listing import Listing
 from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mirrorless.copy.partition.lease_rows import Report, Summary
+    from mirrorless.copy.api import Report, Summary
     from mirrorless.local.progress_view import TopicView
     from mirrorless.metadata.sync_pass import SyncPass
 

@@ -16,7 +16,6 @@ from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic
 from mirrorless.clusters.topics import last_stable_offsets, log_starts
-from mirrorless.copy.progress.topic_ids import NOT_COPIED
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.loops import others_on_circle
@@ -25,6 +24,7 @@ from mirrorless.offsets.failback import Returning, failback_of
 from mirrorless.offsets.other_sources import OtherSources
 from mirrorless.offsets.translation import How, Translated, Unknown
 from mirrorless.offsets.turn_translation import translator_of
+from mirrorless.progress.topic_ids import NOT_COPIED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping

@@ -18,11 +18,11 @@ from mirrorless.clusters.compaction import CLEANUP_POLICY, COMPACT
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.identity import id_of
 from mirrorless.clusters.topics import last_stable_offsets
-from mirrorless.copy.flow.skipped_origins import SkippedOrigins
-from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.offset_map import Run
 from mirrorless.offsets.translation import Unknown
+from mirrorless.progress.producer_ids import producer_id
+from mirrorless.progress.skipped_origins import SkippedOrigins
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -11,16 +11,15 @@ from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts, topic_ids
-from mirrorless.copy.identical.decision import is_identical
-from mirrorless.copy.progress.records import Known
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.topic_ids import NOT_COPIED, NOT_KNOWN, copied_id, is_another
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.offsets.offset_map import OffsetMap, Run, points, taken_over
 from mirrorless.offsets.offset_sync_topic import OffsetSyncs
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, inside_log, translate
 from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.progress.records import Known
+from mirrorless.progress.topic import ProgressTopic
+from mirrorless.progress.topic_ids import NOT_COPIED, NOT_KNOWN, copied_id, is_another
 from mirrorless.protocol.log_ends import short_logs
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ class Translator:
     def line(self, place: TopicPartition) -> OffsetMap:
         """Everything that is certain about a source partition."""
         known = self.progress.get(place) or Known()
-        if keeps_offsets(place[0], flow=self._flow, policy=self._policy) and is_identical(known):
+        if keeps_offsets(place[0], flow=self._flow, policy=self._policy) and known is not None and known.is_identical:
             return OffsetMap((Run(0, 0, self.target_ends.get(place, 0)),))
         runs = self.syncs.runs
         return OffsetMap.of(

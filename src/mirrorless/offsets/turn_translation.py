@@ -12,21 +12,21 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.topic_ids import copied_id
 from mirrorless.loops import begins_stopped, opposite, shares_topics
 from mirrorless.offsets.inverse_translation import InverseTranslator
 from mirrorless.offsets.shared_translation import SharedTranslator
 from mirrorless.offsets.translation import How, Translated, Unknown, inside_log
 from mirrorless.offsets.translation_service import Translator
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.topic_ids import copied_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
     from mirrorless.offsets.translation_service import Answers
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 

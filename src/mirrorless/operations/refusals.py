@@ -7,13 +7,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterUnavailable, OperationError
 from mirrorless.loops import keeps_names, opposite, shares_topics
 from mirrorless.operation_log.records import EVERYTHING, OperationKind
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
 from mirrorless.operations.turns import refuse_other_turn
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.run_marks import deployment_of
 
 if TYPE_CHECKING:
     from mirrorless.operation_log.records import Operations, OperationState

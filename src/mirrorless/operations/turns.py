@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts
-from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.run_marks import deployment_of
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.resume.reset import Resetter
+from mirrorless.copy.api import Resetter
 from mirrorless.errors import ClusterError, OperationError
 from mirrorless.loops import opposite
 from mirrorless.metadata.planning import Part
@@ -22,7 +18,11 @@ from mirrorless.offsets.translation_service import Translator
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import StepFailed, places_of
 from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.run_marks import deployment_of
+from mirrorless.progress.topic import ProgressTopic
 from mirrorless.protocol.log_ends import log_ends
+from mirrorless.protocol.markers import RESERVED_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

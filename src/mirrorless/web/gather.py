@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless import client_logs
 from mirrorless.clusters.target_state import set_target_state
-from mirrorless.copy.progress.run_marks import deployment_of
+from mirrorless.progress.run_marks import deployment_of
 from mirrorless.web.cluster_reader import ClusterReader
 from mirrorless.web.drills_reader import DrillsReader
 from mirrorless.web.effective_settings import effective_settings

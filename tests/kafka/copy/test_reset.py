@@ -12,14 +12,14 @@ from confluent_kafka.admin import AdminClient
 
 from mirrorless.cli import root
 from mirrorless.clusters.admin import Admin
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.resume.reset import Resetter
 from mirrorless.offsets.offset_map import Run, points
+from mirrorless.progress.topic import ProgressTopic
 from mirrorless.protocol.cluster_client import EARLIEST
 from tests.support.world import World, delete, fill, read, values
 
 if TYPE_CHECKING:
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
 
 
 def numbers(start: int, end: int) -> list[bytes]:

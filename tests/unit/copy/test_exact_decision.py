@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from mirrorless.copy.identical.decision import decide_exactly
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement, Progress
 from mirrorless.copy.resume.decision import (
     BeginTurn,
     Continue,
@@ -20,6 +18,8 @@ from mirrorless.copy.resume.decision import (
     Unexplained,
     Wait,
 )
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement, Progress
 
 
 def epoch(

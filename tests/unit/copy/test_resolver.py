@@ -8,11 +8,11 @@ import pytest
 
 from mirrorless.batches.stamp import stamp
 from mirrorless.copy.partition.lifecycle import PartitionState
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement, Halt, LeaveOut, Progress, SourcePartition
 from mirrorless.copy.resume.resolver import AskAgain
 from mirrorless.errors import Gap, GapKind, PartitionError
 from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement, Halt, LeaveOut, Progress, SourcePartition
 from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:

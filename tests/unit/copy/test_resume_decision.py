@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorless.batches.header import SEQUENCES
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement, Progress
 from mirrorless.copy.resume.decision import Continue, Decision, Lost, RemoteLogState, Start, Unexplained, Wait, decide
 from mirrorless.errors import GapKind
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement, Progress
 
 OURS = Progress(last_offset=99, sequence=100, epoch=0, last_downstream=99)
 THEIRS = Progress(last_offset=499)

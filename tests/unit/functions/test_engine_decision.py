@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mirrorless.copy.progress.engine_choice import EngineChoice
-from mirrorless.copy.progress.run_marks import RunMark, Share, Work
 from mirrorless.functions.engine_decision import Seen, choose
+from mirrorless.progress.engine_choice import EngineChoice
+from mirrorless.progress.run_marks import RunMark, Share, Work
 from mirrorless.settings import Cluster, Flow
 
 MB = 1_000_000

@@ -10,7 +10,7 @@ import click
 
 from mirrorless.cli.options import file_argument, flow_option, json_option, print_json, renamed, verbose_option
 from mirrorless.cli.status_codes import FOUND
-from mirrorless.copy.resume.reset import Reset, Resetter, flow_of
+from mirrorless.copy.api import Reset, Resetter, flow_of
 from mirrorless.local.listing import Listing
 from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 from mirrorless.settings import load

@@ -20,13 +20,13 @@ from mirrorless.cli.options import (
 from mirrorless.cli.status_codes import FOUND
 from mirrorless.client import MirrorClient
 from mirrorless.clusters.topics import partition_counts
-from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.local.listing import Listing
 from mirrorless.metadata.planning import Admins
 from mirrorless.metadata.recreated_topics import UNCHECKED, CreatedAgain
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.policy import policy_for
+from mirrorless.progress.copied_topics import CopiedTopics
 from mirrorless.settings import load
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.target_state import TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_ids, undescribed
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.topic_ids import created_again
 from mirrorless.loops import skips_copies
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.recreated_topics import left_alone
 from mirrorless.metadata.state_topics import progress_topic
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.topic import ProgressTopic
+from mirrorless.progress.topic_ids import created_again
 from mirrorless.protocol.log_ends import lacking, short_logs
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.target_state import TargetState
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.engine_choice import EngineChoice
-    from mirrorless.copy.progress.records import Halt, Known, Stop
-    from mirrorless.copy.progress.run_marks import RunMark
+    from mirrorless.progress.engine_choice import EngineChoice
+    from mirrorless.progress.records import Halt, Known, Stop
+    from mirrorless.progress.run_marks import RunMark
     from mirrorless.settings import Flow
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mirrorless.batches.header import SEQUENCES
-from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.resume.decision import (
     BeginTurn,
     Continue,
@@ -18,12 +17,14 @@ from mirrorless.copy.resume.decision import (
     Wait,
 )
 from mirrorless.errors import GapKind
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import offsets_differ
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.copy.progress.records import Announcement, Known, Progress
     from mirrorless.copy.resume.decision import Decision, RemoteLogState
+    from mirrorless.progress.records import Announcement, Progress
 
 FROM_SCRATCH = (
     "identical offsets need an empty remote topic: delete it, then run `mirrorless offsets reset` to copy the source "
@@ -79,16 +80,6 @@ def _append(epoch: int, sequence: int, log_end: int) -> Continue:
     return Continue(epoch=epoch, walk_from=log_end, walk_records=0, sequence=sequence, last_downstream=log_end - 1)
 
 
-def is_identical(known: Known | None) -> bool:
-    """Whether a copy has identical offsets, by its last epoch and its progress."""
-    if known is None or not known.announced:
-        return False
-    newest, progress = known.announced[max(known.announced)], known.progress
-    if progress is None or progress.epoch != newest.epoch or not progress.sequence:
-        return newest.start == newest.downstream
-    return _dense(newest, progress, None) is None
-
-
 def _without_announcement(progress: Progress | None, target: RemoteLogState) -> Decision:
     if progress is not None and progress.epoch is not None:
         return Unexplained(epoch=progress.epoch)
@@ -99,21 +90,12 @@ def _without_announcement(progress: Progress | None, target: RemoteLogState) -> 
     return Start(epoch=0, start=None, kind=EpochKind.FIRST_COPY, reason="first copy")
 
 
-def _dense(newest: Announcement, progress: Progress | None, target: RemoteLogState | None) -> str | None:
+def _dense(newest: Announcement, progress: Progress | None, target: RemoteLogState) -> str | None:
     """Why the remote partition holds a copy with other offsets, None if nothing shows that it does."""
-    in_empty_topic = newest.downstream == 0 and newest.kind in (EpochKind.FIRST_COPY, EpochKind.RESET)
-    if newest.start != newest.downstream and not in_empty_topic:
-        return f"source offset {newest.start} is at offset {newest.downstream} of the remote partition"
-    if progress is not None and progress.epoch == newest.epoch and progress.sequence:
-        if progress.last_downstream != progress.last_offset:
-            return (
-                f"source offset {progress.last_offset} is at offset {progress.last_downstream} of the remote partition"
-            )
-    elif (
-        target is not None
-        and target.epoch == newest.epoch
-        and target.last_sequence is not None
-        and target.log_end <= newest.start
-    ):
+    if (reason := offsets_differ(newest, progress)) is not None:
+        return reason
+    begun = progress is not None and progress.epoch == newest.epoch and progress.sequence
+    has_records = target.epoch == newest.epoch and target.last_sequence is not None
+    if not begun and has_records and target.log_end <= newest.start:
         return f"the remote partition has records before offset {newest.start}"
     return None

@@ -5,27 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.identical.decision import FROM_SCRATCH, decide_exactly
-from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
 from mirrorless.copy.identical.seed import holds_only_filler, seed
 from mirrorless.copy.identical.source_log import compare_count, compare_records, compare_tail, first_record
 from mirrorless.copy.partition.errors import append_error
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement
 from mirrorless.copy.resume.decision import BeginTurn, Continue, Fill, Forgotten, NotIdentical, Start
-from mirrorless.copy.resume.resolver import AfterGap, AskAgain, NextEpoch, OffsetRule, Position
+from mirrorless.copy.resume.resolver import AfterGap, AskAgain, NextEpoch, OffsetRule, ResumePosition
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import NotNow
-from mirrorless.protocol.markers import MARKERS_AT_ONCE
+from mirrorless.protocol.markers import MARKERS_AT_ONCE, RESERVED_OFFSETS
 
 if TYPE_CHECKING:
     from mirrorless.copy.identical.claims import Claims
     from mirrorless.copy.identical.holes import HoleWriter
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import LeaveOut
     from mirrorless.copy.resume.decision import Decision, RemoteLogState
     from mirrorless.copy.resume.epochs import Epochs
     from mirrorless.errors import Gap
+    from mirrorless.progress.records import LeaveOut
     from mirrorless.protocol.cluster_client import ClusterClient
 
 SERVERLESS = "MSK Serverless accepts no transaction markers from clients, which mirrorless.offsets=identical needs"
@@ -72,7 +71,7 @@ class IdenticalOffsets(OffsetRule):
 
     async def position(
         self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Decision
-    ) -> Position | NextEpoch | AskAgain:
+    ) -> ResumePosition | NextEpoch | AskAgain:
         """Return the end of the remote log, or what has to be done before a record can be appended there."""
         match decision:
             case Start():
@@ -141,7 +140,9 @@ class IdenticalOffsets(OffsetRule):
         await self._holes.write(copy, node, log_end, start)
         return AskAgain(f"markers were written up to offset {start}")
 
-    async def _append(self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Continue) -> Position:
+    async def _append(
+        self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Continue
+    ) -> ResumePosition:
         offset, epoch = decision.walk_from, decision.epoch
         places = [copy.remote_place]
         begins = (await self._target.offsets(node, places, at=cluster_client.EARLIEST))[copy.remote_place]
@@ -155,9 +156,9 @@ class IdenticalOffsets(OffsetRule):
         if state.epoch == epoch and progress is not None and progress.epoch == epoch:
             await compare_count(self._source, copy, sequence=decision.sequence, log_end=offset)
         leader_epoch = progress.leader_epoch if progress is not None and progress.last_offset + 1 == offset else None
-        return Position(offset, epoch, decision.sequence, decision.last_downstream, leader_epoch)
+        return ResumePosition(offset, epoch, decision.sequence, decision.last_downstream, leader_epoch)
 
-    async def holds_all_before(self, copy: PartitionCopy, position: Position, left_out: LeaveOut) -> bool:
+    async def holds_all_before(self, copy: PartitionCopy, position: ResumePosition, left_out: LeaveOut) -> bool:
         """Whether the remote log ends where the records begin that are to be left out."""
         del copy
         return position.offset == left_out.offset

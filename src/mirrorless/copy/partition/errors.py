@@ -10,7 +10,7 @@ from mirrorless.errors import AppendRefused, Gap, GapKind, PartitionError
 if TYPE_CHECKING:
     from mirrorless.copy.partition.pending import Pending
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import Progress
+    from mirrorless.progress.records import Progress
 
 
 def fetch_error(copy: PartitionCopy, reason: str) -> PartitionError:

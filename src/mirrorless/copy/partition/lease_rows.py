@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from mirrorless.copy.progress.records import Known
+from mirrorless.progress.producer_ids import producer_id
+from mirrorless.progress.records import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,6 +55,12 @@ class LeaseRow:
     def lag_records(self) -> int:
         """Offsets between the progress and the source's end; markers, holes and what retention took are counted too."""
         return max(0, self.source_end - (0 if self.last_offset is None else self.last_offset + 1))
+
+    @property
+    def copies_at_source(self) -> frozenset[int]:
+        """The producer ids of the copies that append records of other clusters to the source partition."""
+        clusters = self.origins.split(",") if self.origins else ()
+        return frozenset(producer_id(cluster_id, self.topic, self.partition) for cluster_id in clusters)
 
     def said(self) -> Known:
         """Return the partition's records of the progress topic."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.batches.producers import NO_OPPOSITE, OppositeCopy
-from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.errors import Loop
+from mirrorless.progress.epoch_kind import EpochKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.copy.partition.lease_rows import LeaseRow
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import Announcement
+    from mirrorless.progress.records import Announcement
 
 _DECIDED: Final = frozenset({EpochKind.RESET, EpochKind.TURN, EpochKind.AFTER_MIRRORMAKER2, EpochKind.OTHER})
 """An operator has decided where such an epoch begins, and so that what came back before may be copied."""

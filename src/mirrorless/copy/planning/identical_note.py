@@ -12,7 +12,7 @@ from confluent_kafka.admin import OffsetSpec
 from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, log_starts
-from mirrorless.copy.identical.decision import FROM_SCRATCH, is_identical
+from mirrorless.copy.identical.decision import FROM_SCRATCH
 from mirrorless.copy.identical.rule import SERVERLESS
 from mirrorless.errors import ClusterError
 from mirrorless.log_walk import Walk, Walker
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 FILLED_PER_S: Final = 3_000_000
@@ -120,7 +120,7 @@ def identical_outlook(
 
 
 def _may_be_identical(known: Known) -> bool:
-    return is_identical(known) or known.progress is None or not known.progress.sequence
+    return known.is_identical or known.progress is None or not known.progress.sequence
 
 
 def filling_text(offsets: Iterable[int]) -> str:

@@ -10,18 +10,18 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.topics import high_watermarks, log_starts
-from mirrorless.copy.progress.discovered_topics import starts_at_latest
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.errors import ClusterError
 from mirrorless.loops import keeps_names, skips_copies
+from mirrorless.progress.discovered_topics import starts_at_latest
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.topic import ProgressTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 

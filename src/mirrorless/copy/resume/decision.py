@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
-from mirrorless.copy.progress.epoch_kind import AFTER_MIRRORMAKER2_TEXT, EpochKind
 from mirrorless.errors import GapKind
+from mirrorless.progress.epoch_kind import AFTER_MIRRORMAKER2_TEXT, EpochKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.copy.progress.records import Announcement, Progress
+    from mirrorless.progress.records import Announcement, Progress
 
 
 class OwnRecords(NamedTuple):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.partition.errors import cut_at, ends_before
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement
 from mirrorless.copy.resume.decision import Continue, Lost, Start, decide
-from mirrorless.copy.resume.resolver import AfterGap, AskAgain, NextEpoch, OffsetRule, Position
+from mirrorless.copy.resume.resolver import AfterGap, AskAgain, NextEpoch, OffsetRule, ResumePosition
 from mirrorless.copy.resume.source_walk import count, find, find_only, walk
 from mirrorless.copy.resume.target_record import record_before
 from mirrorless.errors import Gap, GapKind
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import leader_of
@@ -19,10 +19,10 @@ from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import LeaveOut
     from mirrorless.copy.resume.decision import Decision, RemoteLogState
     from mirrorless.copy.resume.epochs import Epochs
     from mirrorless.copy.resume.source_walk import SourceWalk
+    from mirrorless.progress.records import LeaveOut
     from mirrorless.protocol.cluster_client import ClusterClient
 
 
@@ -63,7 +63,7 @@ class DenseOffsets(OffsetRule):
 
     async def position(
         self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Decision
-    ) -> Position | NextEpoch:
+    ) -> ResumePosition | NextEpoch:
         """Return the source position after what the target holds, or that of an epoch that begins."""
         if isinstance(decision, Start):
             return await self._start(copy, state, decision)
@@ -71,7 +71,7 @@ class DenseOffsets(OffsetRule):
         position = await self._continue(copy, node, decision)
         announced = copy.announced.get(decision.epoch)
         begins = state.epoch != decision.epoch and decision.sequence == decision.walk_records == 0
-        if not begins or announced is None or not isinstance(position, Position):
+        if not begins or announced is None or not isinstance(position, ResumePosition):
             return position
         is_late = announced.after is None and state.holds_records_from(announced.downstream)
         if is_late or self._is_for_another_topic(copy, announced):
@@ -80,7 +80,7 @@ class DenseOffsets(OffsetRule):
             return NextEpoch(position.offset, announced.kind, announced.reason)
         return position
 
-    async def _start(self, copy: PartitionCopy, state: RemoteLogState, decision: Start) -> Position | NextEpoch:
+    async def _start(self, copy: PartitionCopy, state: RemoteLogState, decision: Start) -> ResumePosition | NextEpoch:
         """Begin an epoch where it was announced, even if the source's log starts later by now."""
         known = copy.announced.get(decision.epoch)
         if known is not None and self._is_for_another_topic(copy, known):
@@ -108,9 +108,11 @@ class DenseOffsets(OffsetRule):
             ),
         )
         self._epochs.refuse_another_topic(copy, holds.epoch)
-        return Position(holds.start, holds.epoch, sequence=0, last_downstream=holds.downstream - 1, is_written=True)
+        return ResumePosition(
+            holds.start, holds.epoch, sequence=0, last_downstream=holds.downstream - 1, is_written=True
+        )
 
-    async def _continue(self, copy: PartitionCopy, node: int, decision: Continue) -> Position | NextEpoch:
+    async def _continue(self, copy: PartitionCopy, node: int, decision: Continue) -> ResumePosition | NextEpoch:
         progress = copy.known_progress
         offset, leader_epoch = decision.walk_from, None
         # A new epoch has none: it may begin where the source's log was truncated.
@@ -182,7 +184,7 @@ class DenseOffsets(OffsetRule):
         end = await self._epochs.first_offset(copy.place, at=cluster_client.LATEST)
         return await find_only(self._source, copy, record, start=start, end=end, most=decision.walk_records)
 
-    async def holds_all_before(self, copy: PartitionCopy, position: Position, left_out: LeaveOut) -> bool:
+    async def holds_all_before(self, copy: PartitionCopy, position: ResumePosition, left_out: LeaveOut) -> bool:
         """Whether no record is between the position and the records that are to be left out."""
         start, end = position.offset, left_out.offset
         return end == start or (end > start and not await count(self._source, copy, start=start, end=end))
@@ -204,7 +206,7 @@ class DenseOffsets(OffsetRule):
         if isinstance(decision, Continue) and gap.kind is GapKind.TARGET_LOST:
             self._epochs.refuse_another_topic(copy, decision.epoch)
             position = await self._continue(copy, node, decision)
-            return AfterGap(position.offset, gap, returned=True) if isinstance(position, Position) else position
+            return AfterGap(position.offset, gap, returned=True) if isinstance(position, ResumePosition) else position
         announced = copy.announced.get(decision.epoch)
         known = announced is not None or progress is not None
         another = another_topic(copy, decision.epoch if known else copy.newest_epoch)
@@ -219,8 +221,8 @@ class DenseOffsets(OffsetRule):
         """Return None: an epoch begins at the end of the remote log."""
 
 
-def _position(offset: int, decision: Continue, leader_epoch: int | None = None) -> Position:
-    return Position(
+def _position(offset: int, decision: Continue, leader_epoch: int | None = None) -> ResumePosition:
+    return ResumePosition(
         offset,
         decision.epoch,
         sequence=decision.sequence,

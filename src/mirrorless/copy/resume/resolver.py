@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.copy.partition.errors import append_error, unannounced
-from mirrorless.copy.progress.epoch_kind import LEFT_OUT_TEXT, EpochKind, kind_of_gap, text_of_gap
-from mirrorless.copy.progress.records import LeaveOut
 from mirrorless.copy.resume.decision import (
     BeginTurn,
     Continue,
@@ -22,6 +20,8 @@ from mirrorless.copy.resume.decision import (
 )
 from mirrorless.copy.resume.target_logs import states_of
 from mirrorless.errors import Gap, GapKind
+from mirrorless.progress.epoch_kind import LEFT_OUT_TEXT, EpochKind, kind_of_gap, text_of_gap
+from mirrorless.progress.records import LeaveOut
 from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import Known
     from mirrorless.copy.resume.decision import Decision
     from mirrorless.copy.resume.epochs import Epochs
+    from mirrorless.progress.records import Known
     from mirrorless.protocol.cluster_client import ClusterClient
 
 
@@ -52,7 +52,7 @@ class NextEpoch(NamedTuple):
     reason: str
 
 
-class Position(NamedTuple):
+class ResumePosition(NamedTuple):
     """Where a copy continues: the source offset whose record gets `sequence` in `epoch`.
 
     `last_downstream` is the target's offset before it, `leader_epoch` that of the source's record before it, None if
@@ -90,7 +90,7 @@ class OffsetRule(ABC):
     @abstractmethod
     async def position(
         self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Decision
-    ) -> Position | NextEpoch | AskAgain:
+    ) -> ResumePosition | NextEpoch | AskAgain:
         """Return where to continue, with the target's leader `node`, which holds `state`.
 
         Raises `PartitionError` where the copy cannot continue, `TROUBLE` where it cannot yet.
@@ -103,7 +103,7 @@ class OffsetRule(ABC):
         """Return where the source has records after a gap, as it is by now."""
 
     @abstractmethod
-    async def holds_all_before(self, copy: PartitionCopy, position: Position, left_out: LeaveOut) -> bool:
+    async def holds_all_before(self, copy: PartitionCopy, position: ResumePosition, left_out: LeaveOut) -> bool:
         """Whether the target holds everything before the records that are to be left out, and none of them."""
 
     @abstractmethod
@@ -215,7 +215,7 @@ class PositionResolver:
                 self._epochs.refuse_another_topic(copy, copy.newest_epoch)
 
     async def _leave_out(
-        self, copy: PartitionCopy, state: RemoteLogState, left_out: LeaveOut, position: Position
+        self, copy: PartitionCopy, state: RemoteLogState, left_out: LeaveOut, position: ResumePosition
     ) -> AskAgain | None:
         """Begin an epoch after records that cannot be copied, once the target holds everything before them."""
         if not await self._rule(copy).holds_all_before(copy, position, left_out):

@@ -16,11 +16,6 @@ from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.flow.start_group import group_starts
-from mirrorless.copy.progress.discovered_topics import is_new, key_of, value_of
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.errors import ClusterError, MirrorlessError
 from mirrorless.filters import why_left_out
@@ -28,13 +23,18 @@ from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
 from mirrorless.policy import LeftOut
+from mirrorless.progress.discovered_topics import is_new, key_of, value_of
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement
+from mirrorless.progress.topic import ProgressTopic
+from mirrorless.progress.writer import ProgressWriter
 from mirrorless.protocol import cluster_client
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 FIRST_COPY: Final = "first copy"

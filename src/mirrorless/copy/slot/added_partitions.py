@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.identity import id_of
 from mirrorless.clusters.topics import high_watermarks, partition_counts
-from mirrorless.copy.flow.skipped_origins import SkippedOrigins
 from mirrorless.copy.partition.lease_rows import LeaseRow
-from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
+from mirrorless.progress.discovered_topics import is_new, starts_at_latest
+from mirrorless.progress.skipped_origins import SkippedOrigins
+from mirrorless.progress.topic import ProgressTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 LOOKING_SLOTS: Final = 4

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mirrorless.copy.identical.holes import HoleWriter
     from mirrorless.copy.identical.rule import IdenticalOffsets
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import Known
     from mirrorless.copy.slot.error_policy import ErrorPolicy
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 

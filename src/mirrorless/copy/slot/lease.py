@@ -15,7 +15,6 @@ from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS, SendWindow
 from mirrorless.copy.partition.state import PartitionCopy
 from mirrorless.copy.partition.stats import PartitionStats
-from mirrorless.copy.resume.producer_id import copies_at_source, producer_id
 from mirrorless.copy.slot.appender import Appender
 from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.copy.slot.fetcher import Fetcher
@@ -24,6 +23,7 @@ from mirrorless.copy.slot.rate_limit import RateLimit
 from mirrorless.copy.slot.resumer import Resumer
 from mirrorless.copy.slot.send_queues import SendQueues
 from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.progress.producer_ids import producer_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -339,7 +339,7 @@ class Lease:
             window=SendWindow(self._terms.remembered_ms),
             exact=self._exact.state_of(row.topic, known, self._source_id),
             opposite_id=producer_id(self._target_id, row.remote_topic, row.partition),
-            local=ProducerFilter(copies_at_source(row)),
+            local=ProducerFilter(row.copies_at_source),
             stats=PartitionStats() if left is None else left.stats,
             open_transaction=None if left is None else left.open_transaction,
         )

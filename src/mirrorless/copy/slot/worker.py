@@ -19,7 +19,6 @@ from mirrorless.copy.offset_syncs.feed import SyncFeed
 from mirrorless.copy.offset_syncs.writer import SyncWriter
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
 from mirrorless.copy.partition.size_limit import SizeLimits
-from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.copy.resume.dense import DenseOffsets
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.resolver import PositionResolver
@@ -28,6 +27,7 @@ from mirrorless.copy.slot.exact_copies import ExactCopies
 from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.producer_expiry import producer_expiry_ms
 from mirrorless.copy.slot.progress_tracker import ProgressTracker
+from mirrorless.progress.writer import ProgressWriter
 from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.acls import Acl, NoAcls
     from mirrorless.clusters.groups import GroupListing
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.flow.status import FlowStatus
+    from mirrorless.copy.api import FlowStatus
     from mirrorless.offsets.failover_plan import FailoverPlan
     from mirrorless.operations.drill.positions import Compared
     from mirrorless.operations.results import MeasuredStep, UnreadPart

@@ -13,8 +13,7 @@ from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.internal_topics import replicated_heartbeats
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.topics import partition_counts
-from mirrorless.copy.flow.status import status_of
-from mirrorless.copy.progress.run_marks import deployment_of
+from mirrorless.copy.api import status_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import group_filter_for
 from mirrorless.heartbeats import last_heartbeat
@@ -25,6 +24,7 @@ from mirrorless.operations.drill.facts import AclFacts, DrillFacts, GroupFacts
 from mirrorless.operations.drill.gather_records import RecordGathering
 from mirrorless.operations.results import Stopwatch, UnreadPart
 from mirrorless.policy import policy_for
+from mirrorless.progress.run_marks import deployment_of
 from mirrorless.verify.metadata_diff import compare_metadata
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.compaction import CLEANUP_POLICY, COMPACT
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.topics import log_starts
-from mirrorless.copy.progress.records import Known
 from mirrorless.loops import opposite
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.translation import How, Translated
@@ -19,6 +18,7 @@ from mirrorless.operations.drill.facts import BacklogFacts, NotCopied, RecordFac
 from mirrorless.operations.drill.positions import MARGIN, CopyFacts, Position, compare, read_from
 from mirrorless.operations.drill.records import Wanted, read_slices
 from mirrorless.operations.drill.samples import WINDOW_RECORDS, some, window_starts
+from mirrorless.progress.records import Known
 
 if TYPE_CHECKING:
     import random

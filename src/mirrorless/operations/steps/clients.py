@@ -6,17 +6,17 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
-from mirrorless.copy.flow.status import status_of
-from mirrorless.copy.identical.reserve import reserve
-from mirrorless.copy.progress.run_marks import deployment_of
+from mirrorless.copy.api import status_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.loops import shares_topics
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.fences import BLOCKS_FLOWS
+from mirrorless.operations.reserve import reserve
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, OwnershipLost, takes_turns
 from mirrorless.operations.switches import document, throw
 from mirrorless.operations.turns import newest_epochs, next_starts, reserved_starts, start_paused, start_turn
+from mirrorless.progress.run_marks import deployment_of
 
 if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext

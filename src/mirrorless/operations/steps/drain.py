@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
+from mirrorless.copy.api import copy_once
 from mirrorless.errors import ClusterError, FlowPaused, MirrorlessError
 from mirrorless.loops import shares_topics, skips_copies
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.turn_translation import progress_translator
-from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of

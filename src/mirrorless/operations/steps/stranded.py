@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import partition_counts
+from mirrorless.copy.api import copy_once
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.turn_translation import progress_translator
-from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of, takes_turns
 from mirrorless.operations.steps.stranded_tail import SAID, TOPIC, plan_tail, settle_tail, undo_emptied

@@ -17,7 +17,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mirrorless.copy.progress.engine_choice import EngineChoice, EngineName
+from mirrorless.progress.engine_choice import EngineChoice, EngineName
 
 if TYPE_CHECKING:
     from mirrorless.settings import Flow

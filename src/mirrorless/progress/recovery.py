@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.progress.records import Known, SourcePartition
-from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.metadata.actions import CreateTopic
 from mirrorless.metadata.plan import plan_internal_topics
 from mirrorless.metadata.topic_creation import create
+from mirrorless.progress.records import Known, SourcePartition
+from mirrorless.progress.writer import ProgressWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorless.clusters.topics import topic_ids
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.topic_ids import copied_id, created_again
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.metadata.recreated_topics import CreatedAgain
+from mirrorless.progress.topic import ProgressTopic
+from mirrorless.progress.topic_ids import copied_id, created_again
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
     from mirrorless.metadata.planning import Admins
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 

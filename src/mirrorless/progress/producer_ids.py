@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from mirrorless.copy.partition.lease_rows import LeaseRow
 
 _EPOCHS = 1 << 15
 _LOWEST = 1 << 61
@@ -16,12 +12,6 @@ _LOWEST = 1 << 61
 def producer_id(cluster_id: str, topic: str, partition: int) -> int:
     """Return the producer id, in [2^61, 2^62), of the copy of one source partition; `cluster_id` is the source's."""
     return _hashed("copy", cluster_id, topic, partition)
-
-
-def copies_at_source(row: LeaseRow) -> frozenset[int]:
-    """Return the producer ids of the copies that append records of other clusters to a row's source partition."""
-    clusters = row.origins.split(",") if row.origins else ()
-    return frozenset(producer_id(cluster_id, row.topic, row.partition) for cluster_id in clusters)
 
 
 def announcer_id(cluster_id: str, topic: str, partition: int, epoch: int) -> int:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.identity import id_of
-from mirrorless.copy.progress.origin_clusters import origin_key, origin_value
-from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.loops import Loops, skips_copies
+from mirrorless.progress.origin_clusters import origin_key, origin_value
+from mirrorless.progress.writer import ProgressWriter
 
 if TYPE_CHECKING:
-    from mirrorless.copy.progress.topic import ProgressTopic
+    from mirrorless.progress.topic import ProgressTopic
     from mirrorless.settings import Cluster, Flow
 
 _FLUSH_S: Final = 30.0

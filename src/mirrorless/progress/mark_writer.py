@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.client_settings import SOON_RECONNECTED
 from mirrorless.clusters.producer import TopicProducer
-from mirrorless.copy.progress.run_marks import MARKS_PARTITION, WHOLE, Share, Work, choice_key, key_of
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.progress.run_marks import MARKS_PARTITION, WHOLE, Share, Work, choice_key, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from confluent_kafka import Message
 
-    from mirrorless.copy.progress.engine_choice import EngineChoice, EngineName
+    from mirrorless.progress.engine_choice import EngineChoice, EngineName
     from mirrorless.settings import Flow
 
 _BEYOND_A_LEASE_MS: Final = 50_000

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
 
 NOT_COPIED: Final = "the source topic was deleted and recreated, and nothing of the new topic was copied"
 NOT_KNOWN: Final = "it is not known at the moment whether the source topic was recreated"

@@ -6,18 +6,18 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.replay import Replay
-from mirrorless.copy.progress.discovered_topics import DiscoveredTopics
-from mirrorless.copy.progress.origin_clusters import OriginClusters
-from mirrorless.copy.progress.records import Known, Progress, parse
-from mirrorless.copy.progress.recovery import lacking
-from mirrorless.copy.progress.run_marks import is_mark
+from mirrorless.progress.discovered_topics import DiscoveredTopics
+from mirrorless.progress.origin_clusters import OriginClusters
+from mirrorless.progress.records import Known, Progress, parse
+from mirrorless.progress.recovery import lacking
+from mirrorless.progress.run_marks import is_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Said
+    from mirrorless.progress.records import Said
     from mirrorless.settings import Flow
 
 

@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mirrorless.copy.progress.epoch_kind import EpochKind, kind_named
 from mirrorless.errors import GapKind
+from mirrorless.progress.epoch_kind import EpochKind, kind_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -319,6 +319,17 @@ class Known:
         known = -1 if self.progress is None or self.progress.epoch is None else self.progress.epoch
         return max([known, *self.announced])
 
+    @property
+    def is_identical(self) -> bool:
+        """Whether the copy has identical offsets, by its last epoch and its progress."""
+        if not self.announced:
+            return False
+        newest = self.announced[max(self.announced)]
+        begun = self.progress is not None and self.progress.epoch == newest.epoch and bool(self.progress.sequence)
+        if not begun and newest.start != newest.downstream:
+            return False
+        return offsets_differ(newest, self.progress) is None
+
     def take(self, said: Said | None) -> None:
         """Process one more record of the topic; None is a tombstone of the progress."""
         if isinstance(said, Announcement):
@@ -355,6 +366,18 @@ class Known:
             stop=content.get("stop") and Stop.read(content["stop"]),
             claim=content.get("claim") and Claim.read(content["claim"]),
         )
+
+
+def offsets_differ(newest: Announcement, progress: Progress | None) -> str | None:
+    """Why a copy's newest epoch has other offsets than the source, None if neither record shows that it has."""
+    in_empty_topic = newest.downstream == 0 and newest.kind in (EpochKind.FIRST_COPY, EpochKind.RESET)
+    if newest.start != newest.downstream and not in_empty_topic:
+        return f"source offset {newest.start} is at offset {newest.downstream} of the remote partition"
+    if progress is None or progress.epoch != newest.epoch or not progress.sequence:
+        return None
+    if progress.last_downstream == progress.last_offset:
+        return None
+    return f"source offset {progress.last_offset} is at offset {progress.last_downstream} of the remote partition"
 
 
 def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Said | None] | None:

@@ -10,7 +10,7 @@ from mirrorless.clusters.producer import TopicProducer
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-    from mirrorless.copy.progress.records import LeaveOut, SourcePartition
+    from mirrorless.progress.records import LeaveOut, SourcePartition
     from mirrorless.settings import Cluster
 
 

@@ -10,8 +10,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from mirrorless.clusters.client_settings import SOON_RECONNECTED
 from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.consumers import reader, waiting
-from mirrorless.copy.progress.run_marks import MARKS_PARTITION, RunMarks
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.progress.run_marks import MARKS_PARTITION, RunMarks
 
 if TYPE_CHECKING:
     from confluent_kafka import Message

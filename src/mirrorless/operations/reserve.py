@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.connection_errors import grant
-from mirrorless.copy.resume.producer_id import reserving_id
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.event_loop import EventLoop
+from mirrorless.progress.producer_ids import reserving_id
 from mirrorless.protocol.broker_errors import error_for, error_name
 from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.leaders import TROUBLE, NotNow, by_leader
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Cluster
 
-RESERVED_OFFSETS: Final = 200
-"""16 KB of each replica of a partition, and some 10 ms of its leader."""
 _TIMEOUT_MS: Final = 20_000
 _AT_ONCE: Final = 20
 """Partitions of one leader, which handles the requests of a connection one after the other."""
