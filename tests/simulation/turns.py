@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from mirrorless.copy.progress.records import Progress, SourcePartition
-from mirrorless.copy.progress.writer import ProgressWriter
+from mirrorless.progress.records import Progress, SourcePartition
+from mirrorless.progress.writer import ProgressWriter
 from mirrorless.copy.resume.reset import Resetter
 from mirrorless.errors import MirrorlessError
 from mirrorless.kafka_python import errors as kafka_errors
