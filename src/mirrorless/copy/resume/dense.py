@@ -127,8 +127,8 @@ class DenseOffsets(OffsetRule):
                 if (after := await self._after_last(copy, node, decision)) is None:
                     raise
                 return _position(after, decision)
-            if (begins := await self._compare(copy, node, decision, walked)) is not None:
-                return begins
+            if (elsewhere := await self._compare(copy, node, decision, walked)) is not None:
+                return elsewhere
             offset, leader_epoch = walked.offset, None if walked.leader_epoch < 0 else walked.leader_epoch
         if offset > copy.source_end:
             await self._check_source_end(copy, offset, leader_epoch)
@@ -150,11 +150,12 @@ class DenseOffsets(OffsetRule):
 
     async def _compare(
         self, copy: PartitionCopy, node: int, decision: Continue, walked: SourceWalk
-    ) -> NextEpoch | None:
+    ) -> ResumePosition | NextEpoch | None:
         """Compare the target's last record with the one that the walk ended at; None if the copy can continue there.
 
-        They differ where log compaction removed records that the walk should have counted. Then the next epoch begins
-        after the target's last record, if the source still has it, else at the progress, which repeats some records.
+        They differ where log compaction removed records that the walk should have counted. Then the copy continues
+        after the target's last record, if the source still has it: in its epoch, in which another process may be
+        appending. Else the next epoch begins at the progress, which repeats some records.
         """
         record = await record_before(self._target, node, copy, decision)
         if record is None or record.rest == walked.record:
@@ -164,12 +165,15 @@ class DenseOffsets(OffsetRule):
             reason = "the target's last record is not the one that the source has in its place: its log was rewritten"
             raise copy.gap(reason, GapKind.TRUNCATED, offset=start)
         after = await find(self._source, copy, record.rest, start=start, end=walked.offset)
-        reason = "the source was cleaned in between; the copy continues after the target's last record"
-        if after is None:
-            after = start
-            repeated = await count(self._source, copy, start=start, end=walked.offset)
-            reason = f"the source was cleaned in between; {repeated} records are copied again"
-        return NextEpoch(after, EpochKind.SOURCE_CLEANED, reason)
+        if after is not None:
+            copy.stats.note_event(
+                f"{copy.row.topic}-{copy.row.partition}: the source was cleaned in between; the copy continues after "
+                f"the target's last record, at {after}"
+            )
+            return _position(after, decision)
+        repeated = await count(self._source, copy, start=start, end=walked.offset)
+        reason = f"the source was cleaned in between; {repeated} records are copied again"
+        return NextEpoch(start, EpochKind.SOURCE_CLEANED, reason)
 
     async def _after_last(self, copy: PartitionCopy, node: int, decision: Continue) -> int | None:
         """Return the source offset after the target's last record, where retention deleted copied records before it.
