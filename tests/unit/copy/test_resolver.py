@@ -86,6 +86,14 @@ def position(copy: PartitionCopy) -> tuple[int, int, int, int | None]:
     return copy.epoch, copy.fetch_from, copy.next_sequence, copy.acked.last_downstream
 
 
+def test_a_copy_that_is_halted_while_its_position_is_looked_for_is_not_resumed(flow: FakeFlow) -> None:
+    fill(flow)
+    copy = flow.copy_of()
+    copy.halt_with("another process has claimed it")
+    assert isinstance(settle(flow, copy), AskAgain)
+    assert copy.state is PartitionState.HALTED
+
+
 def test_the_first_copy_announces_epoch_0_at_the_beginning(flow: FakeFlow) -> None:
     fill(flow)
     flow.source.log("t").delete_before(3)
