@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mirrorless.batches.rebuild import records_of
+from mirrorless.copy.identical.claims import WAIT_S
 from mirrorless.settings import Cluster, Flow
 from tests.simulation.cluster import BROKERS, NAMES, SimulatedCluster
 from tests.simulation.copier import CopierProcess, Marks, set_tick
-from tests.simulation.setups import setup_of
+from tests.simulation.functions import FunctionContainer
+from tests.simulation.setups import ONE_WAY, setup_of
 from tests.simulation.truth import Truth
 from tests.simulation.turns import TurnProcess
 from tests.simulation.world import Violation, World
@@ -26,6 +28,7 @@ _SETTLES_S = 400.0
 _QUIET_S = 3.0
 _HEALED_S = 8.0
 _SUSPENDED_S = 60.0
+_LIMIT_S = 4.0
 _KEEPS_NAMES = {"replication_policy_class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
 
 
@@ -41,6 +44,7 @@ class Direction:
     runs: bool
     marks: Marks = field(default_factory=Marks)
     copiers: list[CopierProcess] = field(default_factory=list)
+    containers: list[FunctionContainer] = field(default_factory=list)
 
 
 class Copying:
@@ -57,7 +61,7 @@ class Copying:
         set_tick(self.setup.tick_s)
         self.source, self.target = SimulatedCluster(world, "A"), SimulatedCluster(world, "B")
         self.directions = [self._direction(self.source, self.target, number=0)]
-        if self.setup.mode != "one way":
+        if self.setup.mode not in ONE_WAY:
             self.directions.append(self._direction(self.target, self.source, number=1))
         for one in self.directions:
             for name, cluster in ((TOPIC, one.truth.source), (one.remote, one.truth.target)):
@@ -91,7 +95,7 @@ class Copying:
 
     def _direction(self, source: SimulatedCluster, target: SimulatedCluster, *, number: int) -> Direction:
         client = {"bootstrap_servers": "simulated:9092"}
-        setup, kept = self.setup, self.setup.mode != "one way"
+        setup, kept = self.setup, self.setup.mode not in ONE_WAY
         flow = Flow(
             source=Cluster(alias=source.alias, **client),
             target=Cluster(alias=target.alias, **client),
@@ -121,6 +125,8 @@ class Copying:
             for _ in range(setup.copiers):
                 if one.runs:
                     self._begin_copier(one, delay=world.random.random() * 3)
+        if setup.mode == "functions":
+            self._deliver_regularly()
         if setup.mode == "turns":
             world.later(setup.seconds * world.random.uniform(0.2, 0.6), None, self._begin_turn)
         for number, fault in enumerate(self.faults):
@@ -130,7 +136,7 @@ class Copying:
             world.run(setup.seconds)
             self._heal()
             world.run(_SETTLES_S, until=self._is_over)
-            if setup.mode != "one way":
+            if setup.mode not in ONE_WAY:
                 world.run(_QUIET_S)  # transactions end; nothing else is copied, or a record would be there twice
                 world.run(_SETTLES_S, until=self._is_over)
             for one in self.directions:
@@ -169,6 +175,9 @@ class Copying:
                 "pass_gaps": setup.pass_gaps or self._is_healed,
                 "leave_out": setup.leave_out,
             }
+            if setup.mode == "functions":
+                self._deliver(direction, terms)
+                return
             one = CopierProcess(
                 world,
                 f"copier {self._numbers}",
@@ -182,6 +191,37 @@ class Copying:
             direction.copiers.append(one)
 
         self.world.later(delay, None, begin)
+
+    def _deliver(self, direction: Direction, terms: dict[str, Any]) -> None:
+        """Invoke a container that is free, or a new one."""
+        random = self.world.random
+        free = [one for one in direction.containers if not one.dead and not one.is_busy and not one.stopping]
+        if free and random.random() < 0.8:
+            container = random.choice(free)
+        else:
+            container = FunctionContainer(
+                self.world,
+                f"container {self._numbers}",
+                flow=direction.flow,
+                topics={TOPIC: direction.remote},
+                marks=direction.marks,
+                terms=terms,
+                ahead_s=(random.random() - 0.5) * 240,
+            )
+            direction.containers.append(container)
+            direction.copiers.append(container)
+        container.invoke(limit_s=_LIMIT_S + self._every_s * random.choice((0.5, 1.0, 1.5)))
+
+    @property
+    def _every_s(self) -> float:
+        """How often events arrive; with identical offsets a container waits that long for the one before it."""
+        return max(self.setup.lease_s, WAIT_S + 10) if self.setup.identical else self.setup.lease_s
+
+    def _deliver_regularly(self) -> None:
+        """Events arrive at their time, some of them twice."""
+        for _ in range(self.world.random.choice((1, 1, 1, 1, 1, 2))):
+            self._begin_copier(self.directions[0], delay=self.world.random.random() * 0.2)
+        self.world.later(self._every_s, None, self._deliver_regularly)
 
     def _begin_turn(self) -> None:
         """Move the applications to the other cluster, and then the turn."""
@@ -351,7 +391,7 @@ class Copying:
 
     def _retention(self, side: float, which: float, much: float, _: float) -> None:
         # Where topics are shared, a copy's last record may be deleted, and on the other side all that says where it was.
-        cluster = self._cluster(side) if self.setup.mode == "one way" else self.source
+        cluster = self._cluster(side) if self.setup.mode in ONE_WAY else self.source
         if (place := self._place(cluster, which)) is None:
             return
         log = cluster.log(*place)

@@ -320,6 +320,10 @@ class PartitionLog(FakeLog):
 
     # Reading
 
+    def batches_from(self, offset: int) -> list[Batch]:
+        """The batches that end after an offset."""
+        return self.batches[max(0, bisect_right(self._bases, offset) - 1) :] if offset < self.end else []
+
     def read(self, offset: int, *, below: int, max_bytes: int) -> bytes:
         """Whole batches from that with `offset` on and below an offset; the first one whatever its size, unless it is 0."""
         found: list[bytes] = []

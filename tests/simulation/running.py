@@ -15,6 +15,7 @@ import pytest
 
 from tests.simulation.copier import replace_clients
 from tests.simulation.copying import Copying
+from tests.simulation.functions import replace_engine_clients
 from tests.simulation.world import Violation, clock, install, uninstall
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def prepared() -> Iterator[None]:
     """Give the product's modules simulated clocks and clients."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         replace_clients(monkeypatch)
+        replace_engine_clients(monkeypatch)
         names = install()
         # A schedule is one large cycle. What was loaded before is never looked at: collections are rare and short.
         gc.collect()

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
-Mode = Literal["one way", "skip", "turns"]
+Mode = Literal["one way", "skip", "turns", "functions"]
+
+ONE_WAY = ("one way", "functions")
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,8 @@ class Fault:
 class Setup:
     """What a schedule begins with.
 
-    `mode`: a flow of its own, two that skip what the other one copied, or two that take turns (both keep names).
+    `mode`: a flow of its own, two that skip what the other one copied, two that take turns (both keep names), or a flow
+    of its own that functions copy, every `lease_s` seconds.
     """
 
     partitions: int
@@ -88,8 +91,8 @@ def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
         lease_s=random.choice((3.0, 8.0, 20.0)),
         tick_s=random.choice((0.05, 0.1, 0.25)),
     )
-    mode: Mode = later.choices(("one way", "skip", "turns"), (7, 2, 1))[0]
-    setup = replace(setup, mode=mode, identical=setup.identical and mode == "one way")
+    mode: Mode = later.choices(("one way", "skip", "turns", "functions"), (5, 2, 1, 2))[0]
+    setup = replace(setup, mode=mode, identical=setup.identical and mode in ONE_WAY)
     if setup.old:
         setup = replace(setup, copiers=1)
     spared = random.choice((SOURCE_LOSES, TARGET_LOSES))
@@ -108,7 +111,7 @@ def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
     faults += [
         Fault(later.random() * setup.seconds, CLEANED, tuple(later.random() for _ in range(4)))
         for _ in range(later.choice((0, 0, 0, 1, 2, 4)))
-        if setup.mode == "one way" and spared is TARGET_LOSES
+        if setup.mode in ONE_WAY and spared is TARGET_LOSES
     ]
     return setup, sorted(faults, key=lambda one: one.at)
 

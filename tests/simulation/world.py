@@ -188,10 +188,16 @@ class _Clock:
         return self.world.now - current.asleep_s  # type: ignore[union-attr]
 
     def time(self) -> float:
-        return self._process().time()
+        return self.process.time()
+
+    def sleep(self, seconds: float) -> None:
+        """As `time.sleep`, in a thread of a simulated process."""
+        from tests.simulation.threads import sleep  # noqa: PLC0415 -- built on this module
+
+        sleep(seconds)
 
     def perf_counter(self) -> float:
-        return self._process().monotonic()
+        return self.process.monotonic()
 
     def clock_gettime(self, _: int) -> float:
         """The clock that also counts while a machine sleeps."""
@@ -201,7 +207,9 @@ class _Clock:
         assert self.world is not None
         return self.world
 
-    def _process(self) -> Process:
+    @property
+    def process(self) -> Process:
+        """The process that runs."""
         current = self._world().current
         assert current is not None, "no process runs"
         return current
