@@ -390,7 +390,8 @@ class Copying:
                     partition.log.expire_producers(self.world.now_ms)
 
     def _retention(self, side: float, which: float, much: float, _: float) -> None:
-        # Where topics are shared, a copy's last record may be deleted, and on the other side all that says where it was.
+        # Where topics are shared, a copy's last record may be deleted, and on the other side all that shows where it
+        # was.
         cluster = self._cluster(side) if self.setup.mode in ONE_WAY else self.source
         if (place := self._place(cluster, which)) is None:
             return

@@ -193,7 +193,9 @@ class FunctionContainer(ThreadedProcess, CopierProcess):
                 load=lambda: self.flow, bounded=False, deployment="", flow=self.flow.name, is_functions=True
             )
             slot = SimpleNamespace(stopping=lambda: self.stopping, observe=self._observed)
-            control = SimpleNamespace(stopping=lambda: self.stopping, of=lambda *_: slot, complain=lambda *_, **__: None)
+            control = SimpleNamespace(
+                stopping=lambda: self.stopping, of=lambda *_: slot, complain=lambda *_, **__: None
+            )
             self._engine = engine_module.FunctionsEngine(
                 cast("Any", place), control=cast("Any", control), memory=SPARK_WORKER
             )

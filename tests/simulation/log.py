@@ -303,9 +303,7 @@ class PartitionLog(FakeLog):
             if not kept and header.producer_id < 0:
                 continue
             body = b"".join(_record(at - header.base_offset, rest) for at, rest in kept)
-            header = header._replace(
-                record_count=len(kept), length_bytes=HEADER_BYTES - LENGTH_COUNTS_FROM + len(body)
-            )
+            header = header._replace(record_count=len(kept), length_bytes=HEADER_BYTES - LENGTH_COUNTS_FROM + len(body))
             left.append(Batch(header._replace(checksum=_checksum(header, body)), body))
         self.batches = left
         self._bases = [batch.header.base_offset for batch in left]
@@ -325,7 +323,10 @@ class PartitionLog(FakeLog):
         return self.batches[max(0, bisect_right(self._bases, offset) - 1) :] if offset < self.end else []
 
     def read(self, offset: int, *, below: int, max_bytes: int) -> bytes:
-        """Whole batches from that with `offset` on and below an offset; the first one whatever its size, unless it is 0."""
+        """Whole batches from that with `offset` on and below an offset; the first one whatever its size.
+
+        None at all where `max_bytes` is 0.
+        """
         found: list[bytes] = []
         size = 0
         if not max_bytes:

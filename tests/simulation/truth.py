@@ -86,9 +86,10 @@ class SourceRecords:
 class Truth:
     """Follows one flow from `source` to `target`, whose remote topics are named by `remote`.
 
-    `identical`: offsets have to be the same. `origin` is the source's number in the values of its records: the topics of
-    both clusters may have records of the other one too, which are not copied back. `cut` are source partitions that lost a tail: where the progress is older
-    than that, the copy continues at the progress, says so, and repeats records; none may be missing all the same.
+    `identical`: offsets have to be the same. `origin` is the source's number in the values of its records: the topics
+    of both clusters may have records of the other one too, which are not copied back. `cut` are source partitions that
+    lost a tail: where the progress is older than that, the copy continues at the progress, says so, and repeats
+    records; none may be missing all the same.
     """
 
     def __init__(
@@ -126,7 +127,9 @@ class Truth:
         batch = log.batches[-1]
         numbers = numbers_of(batch, self.origin)
         if len(numbers) < len(_values(batch)):
-            raise Violation(f"{place[0]}-{place[1]} offset {base}: records of {self.target.alias} are copied back to it")
+            raise Violation(
+                f"{place[0]}-{place[1]} offset {base}: records of {self.target.alias} are copied back to it"
+            )
         if not numbers:
             return
         self.copied += len(numbers)
@@ -241,7 +244,6 @@ class Truth:
 
     def _have(self, log: PartitionLog) -> list[int]:
         return [number for batch in log.batches for number in numbers_of(batch, self.origin)]
-
 
     def _last_of(self, batches: list[Batch]) -> int:
         """The last number in some batches, -1 if there is none."""

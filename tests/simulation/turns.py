@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from mirrorless.progress.records import Progress, SourcePartition
-from mirrorless.progress.writer import ProgressWriter
 from mirrorless.copy.resume.reset import Resetter
 from mirrorless.errors import MirrorlessError
 from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.progress.records import Progress, SourcePartition
+from mirrorless.progress.writer import ProgressWriter
 from tests.simulation.client import SimulatedClient
 from tests.simulation.copier import ProgressReader
 from tests.simulation.world import Process
