@@ -158,9 +158,11 @@ async def answers(client: Any, applications: Applications, place: TopicPartition
             case "delete", (offset,):
                 found.append(await delete_records(client, node, {place: offset}))
             case "write", (one, count):
-                found.append(applications.write(place, one, count))
+                applications.write(place, one, count)
+                found.append(None)
             case "end", (one, commit):
-                found.append(applications.end(place, one, commit=bool(commit)))
+                applications.end(place, one, commit=bool(commit))
+                found.append(None)
             case "ask", ():
                 first, high, log_end, *known = await client.in_order(
                     node,

@@ -7,7 +7,7 @@ that the world ends is unwound by `Ended`, and what it still does has no effect.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tests.simulation.world import Process, clock
 
@@ -164,8 +164,7 @@ class ThreadedProcess(Process):
             current().wait(register)
         if future.exception is not None:
             raise future.exception
-        answer: _Answer = future.value
-        return answer
+        return cast("_Answer", future.value)
 
     def close(self) -> None:
         """End all threads and coroutines where they are."""
