@@ -29,6 +29,7 @@ _QUIET_S = 3.0
 _HEALED_S = 8.0
 _SUSPENDED_S = 60.0
 _LIMIT_S = 4.0
+_ALL_DIE = 0.4
 _KEEPS_NAMES = {"replication_policy_class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
 
 
@@ -371,15 +372,23 @@ class Copying:
                 one.truth.truncated(place)
 
     def _source_cleaned(self, which: float, most: float, spared: float, how: float) -> None:
-        """Log compaction on the source; the last batches are the active segment's."""
+        """Log compaction on the source, sometimes while no process runs."""
+        if how < _ALL_DIE:
+            for one in self.directions[0].copiers:
+                if not one.dead:
+                    one.kill()
+                    self._begin_copier(self.directions[0], delay=1.0 + how * 5)
+        self.world.later(how, None, lambda: self._clean(which, most, spared))
+
+    def _clean(self, which: float, most: float, spared: float) -> None:
+        """Remove records, but none of the last batches, which are the active segment's."""
         if (place := self._place(self.source, which)) is None:
             return
         log = self.source.log(*place)
         below = [one for one in log.batches if one.header.next_offset <= log.stable]
-        below = below[: max(0, len(below) - 1 - int(spared * 4))]
+        below = below[: max(0, len(below) - 1 - int(spared * 3))]
         offsets = [at for one in below if not one.header.is_control for at in records_of(one.header, one.body).offsets]
-        since = int(len(offsets) * how * how)
-        removed = {at for at in offsets[since:] if self.world.random.random() < most}
+        removed = {at for at in offsets if self.world.random.random() < most * most}
         log.clean(removed)
         self.directions[0].truth.cleaned(place, removed)
 
