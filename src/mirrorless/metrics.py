@@ -296,6 +296,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         sparse=True,
     ),
     Metric(
+        name="group-offset-age-ms",
+        unit=Unit.MILLISECONDS,
+        meaning="How long the oldest commit of a group on the source has waited for its place on the target, at most "
+        "in ten seconds; with `sync.group.offsets.enabled`.",
+        emitter=Emitter.COPY_FUNCTION,
+        sparse=True,
+    ),
+    Metric(
         name="offsets-inexact",
         unit=Unit.COUNT,
         meaning="Group offsets of this run that could only be translated as MirrorMaker 2 does: the group re-reads "
