@@ -25,7 +25,6 @@ FACTS = {
     "keeps_any_offsets",
     "skips_copies",
     "shares_topics",
-    "other_direction",
     "other_turn",
     "begins_stopped",
     "ends_with_a_move",
