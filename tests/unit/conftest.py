@@ -38,6 +38,7 @@ LONGER: Final = {
     "settings/test_strimzi.py": "a file that expands to its limit",
     "test_filters.py": "a thousand names",
     "test_layout.py": "reads every module",
+    "test_modes.py": "reads every module",
     "test_words.py": "reads every module",
     "verify/test_report.py": "moto",
     "web/test_feed.py": "10,000 partitions",
