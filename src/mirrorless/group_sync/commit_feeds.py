@@ -12,8 +12,9 @@ from confluent_kafka import TopicPartition as ConfluentTopicPartition
 from mirrorless.clusters.client_settings import SOON_RECONNECTED
 from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
+from mirrorless.clusters.internal_topics import GROUP_COMMITS_TOPIC
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.group_sync.offsets_topic import OFFSETS_TOPIC, UnknownFormat, parse_commit
+from mirrorless.group_sync.offsets_topic import UnknownFormat, parse_commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -57,7 +58,7 @@ class TopicFeed:
     Raises `NotReadable` here and in `take` where the topic may not be read, or has records of an unknown version.
     """
 
-    source = f"reads {OFFSETS_TOPIC}"
+    source = f"reads {GROUP_COMMITS_TOPIC}"
 
     def __init__(self, cluster: Cluster, *, wants: Callable[[str, str], bool]) -> None:
         self._alias = cluster.alias
@@ -79,13 +80,15 @@ class TopicFeed:
 
     def _assign(self) -> None:
         try:
-            found = self._consumer.list_topics(OFFSETS_TOPIC, timeout=_METADATA_S).topics.get(OFFSETS_TOPIC)
+            found = self._consumer.list_topics(GROUP_COMMITS_TOPIC, timeout=_METADATA_S).topics.get(GROUP_COMMITS_TOPIC)
         except KafkaException as error:
             raise ClusterUnavailable(error.args[0].str(), cluster=self._alias) from error
         if found is None or found.error is not None or not found.partitions:
             reason = "it is not visible" if found is None or found.error is None else found.error.str()
-            raise NotReadable(f"{OFFSETS_TOPIC} of {self._alias}: {reason}")
-        self._consumer.assign([ConfluentTopicPartition(OFFSETS_TOPIC, one, OFFSET_END) for one in found.partitions])
+            raise NotReadable(f"{GROUP_COMMITS_TOPIC} of {self._alias}: {reason}")
+        self._consumer.assign(
+            [ConfluentTopicPartition(GROUP_COMMITS_TOPIC, one, OFFSET_END) for one in found.partitions]
+        )
 
     def take(self, wait_s: float) -> Commits:
         """Return the commits since the last call; raises `NotReadable`."""
@@ -93,7 +96,7 @@ class TopicFeed:
         for message in waiting(self._consumer, _A_TIME, seconds=wait_s):
             if (error := message.error()) is not None:
                 if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
-                    raise NotReadable(f"{OFFSETS_TOPIC} of {self._alias}: {error.str()}")
+                    raise NotReadable(f"{GROUP_COMMITS_TOPIC} of {self._alias}: {error.str()}")
                 continue  # the library connects again by itself
             try:
                 commit = parse_commit(message.key(), message.value())

@@ -10,8 +10,8 @@ import struct
 from typing import Final, NamedTuple
 
 from mirrorless.clusters.groups import Committed
+from mirrorless.clusters.internal_topics import GROUP_COMMITS_TOPIC
 
-OFFSETS_TOPIC: Final = "__consumer_offsets"
 _INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
 _OFFSET_KEYS: Final = (0, 1)
 _NEWEST_VALUE: Final = 4
@@ -45,13 +45,13 @@ def parse_commit(key: bytes | None, value: bytes | None) -> Commit | None:
         (partition,) = _INT32.unpack_from(key, at)
         return Commit(group, topic, partition, _committed(value))
     except (struct.error, IndexError, UnicodeDecodeError) as error:
-        raise UnknownFormat(f"a record of {OFFSETS_TOPIC} is not of the form of its version: {error}") from error
+        raise UnknownFormat(f"a record of {GROUP_COMMITS_TOPIC} is not of the form of its version: {error}") from error
 
 
 def _committed(value: bytes) -> Committed:
     (version,) = _INT16.unpack_from(value)
     if not 0 <= version <= _NEWEST_VALUE:
-        raise UnknownFormat(f"offsets in {OFFSETS_TOPIC} are of version {version}; known are 0 to {_NEWEST_VALUE}")
+        raise UnknownFormat(f"{GROUP_COMMITS_TOPIC} has offsets of version {version}; known are 0 to {_NEWEST_VALUE}")
     (offset,) = _INT64.unpack_from(value, _INT16.size)
     at = _INT16.size + _INT64.size + (_INT32.size if version >= _WITH_LEADER_EPOCH else 0)
     metadata, _ = _compact_string(value, at) if version >= _FLEXIBLE else _string(value, at)

@@ -13,11 +13,11 @@ from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.target_state import TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_ids, undescribed
-from mirrorless.loops import skips_copies
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.recreated_topics import left_alone
 from mirrorless.metadata.service_records import replicated_on
 from mirrorless.metadata.state_topics import progress_topic
+from mirrorless.modes import Modes
 from mirrorless.progress.mark_reader import MarkReader
 from mirrorless.progress.topic import ProgressTopic
 from mirrorless.progress.topic_ids import created_again
@@ -47,7 +47,7 @@ class FlowStatus:
     `problems` are lines on a progress topic that would lose its records. `runs` are the marks of processes that copy or
     are ready to; `choice` is the supervisor's of an engine, None if there is none. `skipped_share` is the share of the
     source's offsets that the copy passed without a record to copy, None unless the flow skips copies
-    (`mirrorless.loops=skip`): it includes markers and gaps.
+    (`mirrorless.both.directions=skip`): it includes markers and gaps.
     """
 
     state: TargetState
@@ -119,7 +119,7 @@ def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
         ),
         gone=gone(flow, known, source={*counts, *undescribed(at_source)}, target=remote_counts),
         skipped_share=_skipped_share(known[place] for place in places if place in known)
-        if skips_copies(flow)
+        if Modes(flow).skips_copies
         else None,
     )
 
