@@ -14,11 +14,11 @@ from confluent_kafka import KafkaException, TopicPartition
 from mirrorless.clusters.consumers import reader
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.copy.planning.run_order import RunOrder
-from mirrorless.copy.progress.engine_choice import EngineChoice
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.mark_writer import write_choice
-from mirrorless.copy.progress.run_marks import Share
 from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.progress.engine_choice import EngineChoice
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.mark_writer import write_choice
+from mirrorless.progress.run_marks import Share
 from tests.kafka.copy.test_refused_while_forgotten import DAYS_AGO_MS, FORGETFUL
 from tests.support.function_run import Deadline, FunctionRun, engine_of
 from tests.support.world import World, fill, producer

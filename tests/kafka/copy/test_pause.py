@@ -14,9 +14,9 @@ from mirrorless.cli import root
 from mirrorless.clusters.target_state import TargetState, TargetStates, key
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.spark.lease_source import LeaseReader
-from mirrorless.copy.progress.records import CONNECTOR
 from mirrorless.errors import FlowPaused
 from mirrorless.heartbeats import Heartbeats
+from mirrorless.progress.records import CONNECTOR
 from tests.support.world import fill, read
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from confluent_kafka.admin import AdminClient
 
 from mirrorless.cli import root
 from mirrorless.clusters.admin import Admin
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.resume.reset import Resetter
 from mirrorless.offsets.offset_map import Run, points
+from mirrorless.progress.topic import ProgressTopic
 from mirrorless.protocol.cluster_client import EARLIEST
 from tests.support.world import World, delete, fill, producer, read, values
 
 if TYPE_CHECKING:
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
 
 
 def numbers(start: int, end: int) -> list[bytes]:
@@ -68,7 +68,7 @@ def test_from_the_beginning_behind_what_is_there(world: World, copied: str) -> N
     status, said = reset(world, copied, "--offset", "earliest", answer="y\n")
     assert (status, said.splitlines()[-1]) == (
         0,
-        f"{copied}: 1 partition reset; the change takes effect at the next lease of {world.flow}",
+        f"{copied}: 1 partition reset; {world.flow} follows at its next lease, within 120 s",
     )
     world.copy()
     world.copy()
@@ -158,7 +158,7 @@ def test_only_the_partitions_that_are_named(world: World) -> None:
     status, said = reset(world, topic, "--partition", "1", "--partition", "3", "--offset", "25", "--yes")
     assert (status, said.splitlines()[-1]) == (
         0,
-        f"{topic}: 2 partitions reset; the change takes effect at the next lease of {world.flow}",
+        f"{topic}: 2 partitions reset; {world.flow} follows at its next lease, within 120 s",
     )
     world.copy()
     ours, theirs = read(world.source, topic), read(world.target, world.remote(topic))

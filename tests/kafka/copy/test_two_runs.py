@@ -13,11 +13,11 @@ import pytest
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.planning.lease_planner import LeasePlanner
 from mirrorless.copy.planning.run_order import RunOrder
-from mirrorless.copy.progress.mark_writer import take_back
 from mirrorless.copy.slot.lease import LeaseTerms
 from mirrorless.copy.slot.worker import Slot
 from mirrorless.local.broker import SecureListener
 from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.progress.mark_writer import take_back
 from tests.kafka.copy.test_refused_while_forgotten import FORGETFUL, fill_old
 from tests.support.link import Link, LinkTerms
 from tests.support.world import World, fill

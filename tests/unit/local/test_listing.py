@@ -43,7 +43,7 @@ def print_status() -> None:
         "last_heartbeat_ms": None,
         "engine": {"chosen": "auto", "reason": "", "runs": [{"engine": "functions"}]},
     }
-    status._print({"primary->backup": fields | more})
+    status._print({"primary->backup": fields | more}, "mm2.properties")
 
 
 def print_reset() -> None:
