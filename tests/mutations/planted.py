@@ -55,13 +55,13 @@ _COPY: Final = (
         "copy/test_partition_state.py copy/test_appender.py copy/test_lease.py",
     ),
     Bug(
-        "copy/progress/run_marks.py",
+        "progress/run_marks.py",
         "if mark.claim < self._deleted.get(key, -1):",
         "if False:",
         "copy/test_run_marks.py",
     ),
     Bug(
-        "copy/progress/run_marks.py",
+        "progress/run_marks.py",
         "key=lambda mark: mark.claim,\n        )\n\n    def watched",
         "key=lambda mark: -mark.claim,\n        )\n\n    def watched",
         "copy/test_run_marks.py",
