@@ -143,16 +143,19 @@ _SETTINGS_AND_METADATA: Final = (
         "settings/precedence.py",
         'return first(entries, f"{flow}.{key}", key)',
         'return first(entries, key, f"{flow}.{key}")',
-        "settings/test_precedence.py",
+        "settings/test_precedence.py settings/test_load.py",
     ),
     Bug(
         "settings/precedence.py",
         'return first(entries, key, f"{target}.{key}")',
         "return first(entries, key)",
-        "settings/test_precedence.py",
+        "settings/test_precedence.py settings/test_load.py",
     ),
     Bug(
-        "settings/precedence.py", 'if (side, role) != ("target", "producer") else {}', "", "settings/test_precedence.py"
+        "settings/precedence.py",
+        'if (side, role) != ("target", "producer") else {}',
+        "",
+        "settings/test_precedence.py settings/test_load.py",
     ),
     Bug(
         "settings/masking.py",
