@@ -153,8 +153,8 @@ _SETTINGS_AND_METADATA: Final = (
     ),
     Bug(
         "settings/precedence.py",
-        'if (side, role) != ("target", "producer") else {}',
-        "",
+        'if (side, role) == ("target", "producer"):',
+        "if False:",
         "settings/test_precedence.py settings/test_load.py",
     ),
     Bug(
