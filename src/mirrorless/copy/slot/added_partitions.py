@@ -11,8 +11,8 @@ import logging
 import math
 import threading
 import time
-import zlib
 from dataclasses import dataclass, field, replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -23,12 +23,13 @@ from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
+from mirrorless.progress.deals import hash_share
 from mirrorless.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.progress.skipped_origins import SkippedOrigins
 from mirrorless.progress.topic import ProgressTopic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.progress.records import Known
@@ -66,8 +67,8 @@ def new_places(planned: Mapping[str, int], copied: Mapping[str, int]) -> list[To
 
 
 def is_share_of(place: TopicPartition, number: int, of: int) -> bool:
-    """Whether a partition belongs to the share `number` of `of`; every process gives the same answer."""
-    return zlib.crc32(f"{place[0]}-{place[1]}".encode()) % of == number
+    """Whether a partition belongs to the share `number` of `of` by hash; every process gives the same answer."""
+    return hash_share(place, of) == number
 
 
 @dataclass(eq=False, slots=True)
@@ -77,8 +78,7 @@ class _Lease:
     flow: Flow
     row: LeaseRow
     planned: dict[str, int]
-    slot: int
-    looking: int
+    is_own: Callable[[TopicPartition], bool]
     seen: PartitionCounts | None = field(default=None)
 
 
@@ -91,13 +91,21 @@ class AddedPartitions:
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def begin(self, flow: Flow, rows: Iterable[LeaseRow], *, slot: int, looking: int = LOOKING_SLOTS) -> None:
-        """Look for what the plan of `rows` does not know, if this is one of the `looking` slots."""
+    def begin(
+        self,
+        flow: Flow,
+        rows: Iterable[LeaseRow],
+        *,
+        slot: int,
+        is_own: Callable[[TopicPartition], bool] | None = None,
+    ) -> None:
+        """Look for what the plan of `rows` does not know, if a row has it: for what `is_own`, by default by hash."""
         carries = next((row for row in rows if row.planned is not None), None)
         if carries is None or carries.planned is None:
             self._lease = None
             return
-        self._lease = _Lease(flow, carries, json.loads(carries.planned), slot, min(carries.slots, looking))
+        by_hash = partial(is_share_of, number=slot, of=min(carries.slots, LOOKING_SLOTS))
+        self._lease = _Lease(flow, carries, json.loads(carries.planned), is_own or by_hash)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="added-partitions", daemon=True)
             self._thread.start()
@@ -173,7 +181,7 @@ class _Look:
         refuse_loops(self.flow, counts.source.keys() | counts.target.keys())
         remote = replicated(self.flow, counts.source)
         copied = counts.copied(remote)
-        places = [place for place in new_places(lease.planned, copied) if is_share_of(place, lease.slot, lease.looking)]
+        places = [place for place in new_places(lease.planned, copied) if lease.is_own(place)]
         target_id = id_of(self.flow.target, target.cluster_id)
         rows = self._planned(places, remote, lease.row, target_id) if places else []
         lease.planned |= {topic: max(count, lease.planned.get(topic, 0)) for topic, count in copied.items()}
