@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 QUARTER: Final = 0.25
 """Nothing is moved as long as the largest share exceeds the mean by no more."""
-_LEFT: Final = 0.1
+LEFT: Final = 0.1
 """What may be left of the difference when partitions are moved: otherwise the next deal would follow soon."""
 
 
@@ -74,7 +74,7 @@ def _level(weights: Mapping[TopicPartition, float], shares: dict[TopicPartition,
         if total[heavy] <= (1 + most) * mean:
             return
         found = _nearest(pile, gap / 2)
-        if pile[found][0] >= gap or total[heavy] - pile[-1][0] <= _LEFT * mean:
+        if pile[found][0] >= gap or total[heavy] - pile[-1][0] <= LEFT * mean:
             left.discard(heavy)
             continue
         weight, place = pile.pop(found)
@@ -82,7 +82,7 @@ def _level(weights: Mapping[TopicPartition, float], shares: dict[TopicPartition,
         shares[place] = light
         total[heavy] -= weight
         total[light] += weight
-        most = _LEFT
+        most = LEFT
 
 
 def _nearest(pile: Sequence[tuple[float, TopicPartition]], wanted: float) -> int:

@@ -27,7 +27,7 @@ EVERY_S: Final = 180.0
 AHEAD_S: Final = 300.0
 """A partition's weight is what it has left to copy, and what arrives in so many seconds."""
 WORTH_BYTES: Final = 10_000_000
-"""A deal takes at least so much from shares that are too large: 33 KB/s."""
+"""A deal takes at least so much from shares that are too large, 33 KB/s, and at least a tenth of the mean."""
 _RATE_S: Final = 20.0
 _OLD_S: Final = 900.0
 """A rate is over the time between two plans, which is longer than the one and shorter than the other."""
@@ -44,12 +44,13 @@ class DealtShare:
         self._deal: Deal | None = None
         self._held: Mapping[TopicPartition, int] = {}
         self._released = 0
+        self._next: tuple[int, Mapping[TopicPartition, int]] = 0, {}
 
     def begin(self, order: RunOrder) -> None:
         """Take the last deal, before a lease is planned: nothing is copied by the run of `order`."""
         self._deal = last = order.deal
         order.adopt(last)
-        self._held = {}
+        self._held, self._next = {}, (0, {})
         if last is None or last.number == self._released:
             return
         if gained := last.moved_to(self._share.number):
@@ -77,10 +78,12 @@ class DealtShare:
         before, now = (one.number if one else 0 for one in (own, newest))
         if newest is None or before == now:
             return before != now or (newest is not None and self._is_released(newest, self._held, order))
-        if self._held or now != before + 1 or newest.takes_from(self._share.number):
-            return True
-        order.adopt(newest)
-        return self._is_released(newest, newest.moved_to(self._share.number), order)
+        if self._next[0] != now:  # asked many times a second
+            if self._held or now != before + 1 or newest.takes_from(self._share.number):
+                return True
+            order.adopt(newest)
+            self._next = now, newest.moved_to(self._share.number)
+        return self._is_released(newest, self._next[1], order)
 
     def _is_released(self, deal: Deal, gained: Mapping[TopicPartition, int], order: RunOrder) -> bool:
         return bool(gained) and not order.unreleased(deal) & set(gained.values())
@@ -129,7 +132,8 @@ class Dealer:
         # Of the first deal no partition is new: hashing has placed them all.
         before = actual if last is None else {place: one for place, one in actual.items() if place in last.shares}
         dealt = dealing.deal(weights, before, self._of)
-        if dealing.excess(shares) - dealing.excess(dealing.sums(weights, dealt, self._of)) < WORTH_BYTES:
+        gain = dealing.excess(shares) - dealing.excess(dealing.sums(weights, dealt, self._of))
+        if gain < max(WORTH_BYTES, dealing.LEFT * sum(shares) / self._of):
             return None
         moved = {place: actual[place] for place, share in dealt.items() if share != actual[place]}
         # What is not planned any more is copied by hash if it appears again.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LOOK_EVERY_S: Final = 0.05
 _IDLE_S: Final = 5.0
 CLUSTER_AWAY: Final = "a cluster does not answer"
-DEALT: Final = "partitions were dealt again"
+DEALT: Final = "partitions were assigned again"
 CUT_OFF: Final = "its mark in the progress topic could not be renewed"
 
 
