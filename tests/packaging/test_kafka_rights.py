@@ -26,9 +26,9 @@ BESIDE_THE_TABLE: Final = {
     ("copy", "SourceTopicPolicies"): "finds compacted topics, with client.rack",
     ("partition_copy", "TargetLimits"): "tells a limit from a fence, with errors.tolerance=all",
     ("copy", "TargetLimits"): "tells a limit from a fence, with errors.tolerance=all",
-    ("checkpoint", "SourceTopicPolicies"): "finds compacted topics, with mirrorless.loops=skip",
-    ("checkpoint", "TargetRecordsOfAllOrigins"): "counts records, with mirrorless.loops=skip",
-    ("copy", "TargetRecordsOfAllOrigins"): "counts records, with mirrorless.loops=skip",
+    ("checkpoint", "SourceTopicPolicies"): "finds compacted topics, with mirrorless.both.directions=skip",
+    ("checkpoint", "TargetRecordsOfAllOrigins"): "counts records, with mirrorless.both.directions=skip",
+    ("copy", "TargetRecordsOfAllOrigins"): "counts records, with mirrorless.both.directions=skip",
     ("copy", "SourceHeartbeats"): "heartbeats of the way back, where that has no function of its own",
 }
 SETTINGS: Final = {
@@ -50,7 +50,7 @@ def flows(folder: Path, lines: str) -> tuple[Flow, Flow]:
         "clusters=primary,backup\nprimary.bootstrap.servers=a:1\nbackup.bootstrap.servers=b:1\n"
         "primary->backup.enabled=true\nbackup->primary.enabled=true\n"
         # Its rights are granted in any case; it excludes identical offsets.
-        + ("" if "identical" in lines else "mirrorless.active.cluster=primary\n")
+        + ("" if "identical" in lines else "mirrorless.both.directions=turns\nmirrorless.active.cluster=primary\n")
         + lines
     )
     settings = load(str(file))

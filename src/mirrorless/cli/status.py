@@ -280,7 +280,7 @@ def _findings(fields: Fields) -> Iterator[str]:
     for gap in fields["halted"]:
         yield f"{gap['topic']}-{gap['partition']} is halted at offset {gap['offset']}: {gap['reason']}"
     if fields["skipped_share"] is not None:
-        yield f"{fields['skipped_share']:.1%} of the source's offsets were skipped (mirrorless.loops=skip)"
+        yield f"{fields['skipped_share']:.1%} of the source's offsets were skipped (mirrorless.both.directions=skip)"
     yield from fields["lacking"]
     yield from fields["created_again"]
     yield from fields["fences"]

@@ -140,18 +140,16 @@ class _Examination:
 
     def _loops(self) -> list[Finding]:
         """Check for a flow with a reverse direction whether a topic would be replicated in a loop."""
-        if not self._flow.circle:
-            return []
         topics = {topic for end in self._ends.values() for topic in end.topics}
         try:
-            refuse_loops(self._flow, topics)
+            ways_back = refuse_loops(self._flow, topics)
         except LoopError as error:
             names = ", ".join(error.path)
             text = f"topic {error.topic} would be replicated in a loop by {names}, which all keep the topic's name"
             fix = "exclude the topic from one of these flows (topics.exclude), or use DefaultReplicationPolicy"
             return [Finding(check=_LOOPS, status=Status.FAILED, text=text, fix=fix)]
-        ways = ", ".join(one.name for one in self._flow.circle)
-        return [Finding(check=_LOOPS, status=Status.OK, text=f"no topic would be replicated back by {ways}")]
+        text = f"no topic would be replicated back by {', '.join(ways_back)}"
+        return [Finding(check=_LOOPS, status=Status.OK, text=text)] if ways_back else []
 
     def _first_copy(self) -> list[Finding]:
         """Look for records that a first copy would write a second time, or append its own to."""

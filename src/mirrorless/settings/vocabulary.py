@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 CLUSTER_ALIASES: Final = ("source.cluster.alias", "target.cluster.alias")
 """At top level too where a cluster is called `source` or `target`."""
 OWN_PREFIX: Final = "mirrorless."
+EARLIER: Final = {"mirrorless.loops": "mirrorless.both.directions"}
+"""Earlier names of own settings, which are still read."""
 
 # Names of MirrorMaker 1, and common misspellings.
 LEGACY: Final = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaException
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.internal_topics import GROUP_COMMITS_TOPIC
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.web.reader import RepeatingReader
 from mirrorless.web.snapshot import ClusterRow, ClusterState
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _ANSWER_S: Final = 5.0
 _SLOW_MS: Final = 1_000
 _METADATA_EVERY_S: Final = 20.0
-_PROBED: Final = "__consumer_offsets"
+_PROBED: Final = GROUP_COMMITS_TOPIC
 """The topic of the request by which an answer is timed; it need not exist."""
 
 

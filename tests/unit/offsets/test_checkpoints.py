@@ -9,7 +9,7 @@ import pytest
 from mirrorless.clusters.admin import Admin
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import is_news, offsets_to_commit, remote_topic
-from mirrorless.offsets.failback_filter import FailbackFilter
+from mirrorless.offsets.failback import FailbackFilter
 from mirrorless.offsets.group_positions import Continuation
 from mirrorless.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from mirrorless.settings import Cluster

@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mirrorless.cli.config import group
-from mirrorless.settings.converting import MARK, _escaped, _meaning, to_json, to_properties
+from mirrorless.settings.converting import MARK, _escaped, _meaning, is_plain_secret, to_json, to_properties
 from mirrorless.settings.load import understand
-from mirrorless.settings.plain_secrets import is_plain_secret
 from mirrorless.settings.properties import parse
 from tests.support.understood import cases, files_of
 

@@ -180,7 +180,7 @@ def test_two_flows_into_one_kept_name(tmp_path: Path) -> None:
     quiet = (
         f"{both}A->C.topics = orders\nB->C.topics = payments\n",
         f"{both}A->C.topics = orders\nB->C.topics.exclude = orders\n",
-        f"{both}mirrorless.loops = skip\nsync.topic.configs.enabled = false\n",
+        f"{both}mirrorless.both.directions = skip\nsync.topic.configs.enabled = false\n",
         both.replace("Identity", "Default"),
     )
 

@@ -185,8 +185,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             "mirrorless.on.gap, mirrorless.max.bytes.per.second, mirrorless.cloudwatch.topics, "
             "mirrorless.acls.patterns, mirrorless.acls.prune, mirrorless.sync.index.records, "
             "mirrorless.rpo.seconds, mirrorless.rto.seconds, mirrorless.drill.reports, mirrorless.fence, "
-            "mirrorless.fence.quiet.seconds, mirrorless.switch, mirrorless.active.cluster, "
-            "mirrorless.loops, mirrorless.paused",
+            "mirrorless.fence.quiet.seconds, mirrorless.switch, mirrorless.both.directions, "
+            "mirrorless.active.cluster, mirrorless.paused",
             id="own key like no other",
         ),
         pytest.param(

@@ -13,10 +13,10 @@ from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.target_state import TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_ids, undescribed
-from mirrorless.loops import skips_copies
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.recreated_topics import left_alone
 from mirrorless.metadata.state_topics import progress_topic
+from mirrorless.modes import Modes
 from mirrorless.progress.mark_reader import MarkReader
 from mirrorless.progress.topic import ProgressTopic
 from mirrorless.progress.topic_ids import created_again
@@ -46,7 +46,7 @@ class FlowStatus:
     `problems` are lines on a progress topic that would lose its records. `runs` are the marks of processes that copy or
     are ready to; `choice` is the supervisor's of an engine, None if there is none. `skipped_share` is the share of the
     source's offsets that the copy passed without a record to copy, None unless the flow skips copies
-    (`mirrorless.loops=skip`): it includes markers and gaps.
+    (`mirrorless.both.directions=skip`): it includes markers and gaps.
     """
 
     state: TargetState
@@ -116,7 +116,7 @@ def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
         created_again=tuple(left_alone(topics[topic], reason) for topic, reason in sorted(replaced.items())),
         gone=gone(flow, known, source={*counts, *undescribed(at_source)}, target=remote_counts),
         skipped_share=_skipped_share(known[place] for place in places if place in known)
-        if skips_copies(flow)
+        if Modes(flow).skips_copies
         else None,
     )
 
