@@ -12,7 +12,6 @@ import math
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -66,11 +65,6 @@ def new_places(planned: Mapping[str, int], copied: Mapping[str, int]) -> list[To
     return [(topic, partition) for topic, count in copied.items() for partition in range(planned.get(topic, 0), count)]
 
 
-def is_share_of(place: TopicPartition, number: int, of: int) -> bool:
-    """Whether a partition belongs to the share `number` of `of` by hash; every process gives the same answer."""
-    return hash_share(place, of) == number
-
-
 @dataclass(eq=False, slots=True)
 class _Lease:
     """What one lease looks for: `row` is one of its rows, `planned` grows with what is found."""
@@ -104,8 +98,9 @@ class AddedPartitions:
         if carries is None or carries.planned is None:
             self._lease = None
             return
-        by_hash = partial(is_share_of, number=slot, of=min(carries.slots, LOOKING_SLOTS))
-        self._lease = _Lease(flow, carries, json.loads(carries.planned), is_own or by_hash)
+        of = min(carries.slots, LOOKING_SLOTS)
+        own = is_own or (lambda place: hash_share(place, of) == slot)
+        self._lease = _Lease(flow, carries, json.loads(carries.planned), own)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="added-partitions", daemon=True)
             self._thread.start()
