@@ -78,16 +78,23 @@ class MirrorlessError(Exception):
 
 
 class ConfigurationError(MirrorlessError):
-    """A setting that cannot be used: the text has the file, the key, the value and what to change."""
+    """A setting that cannot be used: the text has the file and line, the key, the value and what to change."""
 
     def __init__(
-        self, reason: str, *, file: str | None = None, key: str | None = None, value: str | None = None
+        self,
+        reason: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        key: str | None = None,
+        value: str | None = None,
     ) -> None:
         self.file = file
         self.key = key
         self.value = value
         self.reason = reason
-        where = f"{file}: " if file else ""
+        self.line = line
+        where = (f"{file}: " if line is None else f"{file}:{line}: ") if file else ""
         if key is not None:
             where += f"{key}={value}: " if value is not None else f"{key}: "
         super().__init__(one_line(where + reason))

@@ -162,11 +162,15 @@ def test_whether_patterns_may_match_the_same(tmp_path: Path, there: str, back: s
     assert (Loops(settings(tmp_path, text).flows[0]).undecided() is not None) is open_
 
 
-@pytest.mark.parametrize(
-    ("pattern", "name"), [("orders", "orders"), ("a.b", "a.b"), (r"a\.b", "a.b"), ("a.*", None), ("a|b", None)]
-)
-def test_a_plain_name_is_one_topic(pattern: str, name: str | None) -> None:
-    assert plain_name(pattern) == name
+def test_a_plain_name_is_one_topic() -> None:
+    cases: list[tuple[str, str | None]] = [
+        ("orders", "orders"),
+        ("a.b", "a.b"),
+        (r"a\.b", "a.b"),
+        ("a.*", None),
+        ("a|b", None),
+    ]
+    assert [(pattern, plain_name(pattern)) for pattern, _ in cases] == cases
 
 
 SKIP = IDENTITY + "mirrorless.both.directions = skip\nsync.topic.configs.enabled = false\n"

@@ -34,7 +34,8 @@ from mirrorless.errors import ClusterError, CopiedClusterIdError, LoopError, Sam
 from mirrorless.filters import group_filter_for, replicated_topics
 from mirrorless.metadata.fences import unexplained_fences
 from mirrorless.metadata.loop_check import refuse_loops
-from mirrorless.metadata.plan import came_back, replicated
+from mirrorless.metadata.plan import came_back
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.progress.topic import ProgressTopic
 from mirrorless.rights import Function, Side, functions_of, needed
 
@@ -159,7 +160,7 @@ class _Examination:
         there = partition_counts(self._metadata[Side.TARGET])
         counts = partition_counts(self._metadata[Side.SOURCE])
         try:
-            remote = replicated(flow, counts)
+            remote = replicated_on(flow, self._admins[Side.SOURCE], counts)
             counts = {t: min(counts[t], there[name]) for t, name in remote.items() if name in there}
             with closing(ProgressTopic(flow, target, must_exist=False)) as progress:
                 known = progress.read()
@@ -228,7 +229,7 @@ class _Examination:
         if metadata is None or admin is None:
             return {}
         counts = partition_counts(metadata)
-        remote = replicated(self._flow, counts)
+        remote = replicated_on(self._flow, admin, counts)
         try:
             configs, _ = topic_configs(admin, remote)
         except ClusterError:
@@ -251,7 +252,7 @@ class _Examination:
                 groups = sorted(filter(group_filter_for(self._flow).selects, list_groups(admin)[0]))
             except ClusterError:
                 groups = []
-        return Names(tuple(replicated(self._flow, partition_counts(metadata))), tuple(groups))
+        return Names(tuple(replicated_on(self._flow, admin, partition_counts(metadata))), tuple(groups))
 
     def _limits(self, probes: Mapping[Side, Probes]) -> list[Finding]:
         alias = self._flow.target.alias
@@ -259,7 +260,7 @@ class _Examination:
         reason = self._unreached(*Side)
         if reason is None:
             counts = partition_counts(self._metadata[Side.SOURCE])
-            remote = replicated(self._flow, counts)
+            remote = replicated_on(self._flow, self._admins[Side.SOURCE], counts)
             limits = RecordLimits(
                 flow=self._flow,
                 source=self._admins[Side.SOURCE],

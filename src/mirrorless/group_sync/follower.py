@@ -37,7 +37,7 @@ _TURN_EVERY_S: Final = 5.0
 _FLUSH_S: Final = 5.0
 _GIVE_UP_S: Final = 60.0
 """Then the checkpoint runs are left to find an answer, and to report that there is none."""
-_READ_AGAIN_S: Final = 600.0
+_READ_AGAIN_S: Final = 60.0
 """How soon `__consumer_offsets` is tried again where it could not be read."""
 _NOT_THE_LAST: Final = (How.BEYOND, How.EMPTY, How.NEAREST)
 """Answers that are later once the copy, or what is known of it, has reached the commit."""

@@ -10,7 +10,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import OperationWriter
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import OperationError
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.modes import Modes
 from mirrorless.offsets.failover_plan import failover_plan
 from mirrorless.operation_log.records import OperationKind, OperationState
@@ -79,9 +79,12 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
         skipped = sum(one.skipped for one in forecast.forecasts)
         yield f"{kind} from {source} to {target}"
         if kind is not OperationKind.FAILOVER:
-            counts = partition_counts(Admin(flow.source).metadata())
+            source_admin = Admin(flow.source)
+            counts = partition_counts(source_admin.metadata())
             topics = [
-                topic for topic in replicated(flow, counts) if wants(topic) and not policy.is_heartbeats_topic(topic)
+                topic
+                for topic in replicated_on(flow, source_admin, counts)
+                if wants(topic) and not policy.is_heartbeats_topic(topic)
             ]
             if kind is OperationKind.FAILBACK:
                 yield f"  stranded: {StrandedStep.way(flow, terms.stranded)} what {target} has and {source} lacks"

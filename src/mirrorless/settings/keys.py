@@ -133,7 +133,9 @@ def has_no_effect(key: Key, *, aliases: tuple[str, ...], worker_keys: Collection
 
 def _at_top_level(setting: str, aliases: tuple[str, ...], worker_keys: Collection[str]) -> UnsupportedKey | None:
     if setting.startswith(ROLE_PREFIXES) and not foreign(setting):
-        alias = aliases[0] if aliases else "A"
+        # Usually the first cluster is read from, and the last one written to.
+        end = -1 if setting.startswith("producer.") else 0
+        alias = aliases[end] if aliases else "AB"[end]
         return _warning(f"has no effect at top level, nor in MirrorMaker 2; write {alias}.{setting}")
     return None if setting in worker_keys else foreign(setting)
 
@@ -143,6 +145,8 @@ def _for_a_flow(key: Key, worker_keys: Collection[str]) -> UnsupportedKey | None
     if setting in worker_keys:
         target = key.scope.partition(ARROW)[2]
         return _warning(f"has no effect for a flow, nor in MirrorMaker 2; write {target}.{setting}")
+    if setting == "clusters":
+        return UnsupportedKey("note", "is for dedicated mode; connectors have one source and one target", ())
     if setting.startswith(_SINKS):
         return UnsupportedKey("note", "is for sink connectors only", ())
     if setting.startswith("producer.override."):

@@ -361,7 +361,7 @@ class Reader:
             value=value,
             entry=self._entries.get(key),
         )
-        raise FlowNotEnabled(error.reason, file=error.file, key=error.key, value=error.value)
+        raise FlowNotEnabled(error.reason, file=error.file, line=error.line, key=error.key, value=error.value)
 
     def _note(self, reason: str, *, key: str, entry: PropertyEntry) -> None:
         """Collect an error and continue."""
@@ -378,7 +378,9 @@ class Reader:
         secret = is_secret(key) or (entry is not None and is_secret(entry.written or ""))
         text = None if value is None else MASK if secret else shown(key, value)
         file = entry.file if entry is not None and entry.file else self._location
-        return ConfigurationError(reason, file=file, key=shown_name((entry and entry.written) or key), value=text)
+        line = entry.line if entry is not None and entry.line > 0 else None
+        shown_key = shown_name((entry and entry.written) or key)
+        return ConfigurationError(reason, file=file, line=line, key=shown_key, value=text)
 
 
 def _is_written(key: str, setting: Found) -> bool:

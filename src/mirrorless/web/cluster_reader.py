@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaException
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import GROUP_COMMITS_TOPIC
+from mirrorless.clusters.kafka_admin_client import kafka_version
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.kafka_python.errors import KafkaError
 from mirrorless.web.reader import RepeatingReader
 from mirrorless.web.snapshot import ClusterRow, ClusterState
 
@@ -34,6 +37,7 @@ class ClusterReader(RepeatingReader):
         self._admin: Admin | None = None
         self._due_s = 0.0
         self._answer_ms: int | None = None
+        self._kafka: str | None = None
         self.metadata: ClusterMetadata | None = None
 
     @property
@@ -56,6 +60,10 @@ class ClusterReader(RepeatingReader):
         if self.metadata is None or time.monotonic() >= self._due_s:
             self.metadata = self._admin.metadata(timeout_s=_ANSWER_S)
             self._due_s = time.monotonic() + _METADATA_EVERY_S
+            if self._kafka is None:
+                # Not known yet, or the broker was asked while it started; the page is useful without it.
+                with suppress(KafkaError, OSError):
+                    self._kafka = kafka_version(self._cluster, min(self.metadata.brokers))
 
     def row(self) -> ClusterRow:
         """Return the cluster as the page shows it."""
@@ -71,6 +79,7 @@ class ClusterReader(RepeatingReader):
             bootstrap_servers=self._cluster.bootstrap_servers,
             state=state,
             brokers=None if self.metadata is None else len(self.metadata.brokers),
+            kafka=self._kafka,
             answer_ms=self._answer_ms,
             answered_ms=self.read_ms,
             error=self.error,

@@ -133,6 +133,13 @@ def test_a_target_behind_the_progress_is_a_gap(state: RemoteLogState) -> None:
     assert isinstance(decide(progress=OURS, announced=announced((0, 0, 0)), target=state), Lost)
 
 
+def test_a_lost_tail_counts_by_sequences_whoever_has_taken_its_offsets_since() -> None:
+    known = Progress(last_offset=99, sequence=24, epoch=0, last_downstream=123)
+    found = decide(progress=known, announced=announced((0, 0, 0)), target=remembered(114, epoch=0, last_sequence=12))
+    assert isinstance(found, Lost)
+    assert (found.kind, found.records) == (GapKind.TARGET_LOST, 11)
+
+
 def test_a_higher_epoch_on_the_target_is_counted_from_its_announcement() -> None:
     state = remembered(110, epoch=1, last_sequence=9)
     known = announced((0, 0, 0), (1, 500, 100))

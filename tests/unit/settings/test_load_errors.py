@@ -207,7 +207,12 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
     ],
 )
 def test_one_line(tmp_path: Path, text: str, line: str) -> None:
-    assert str(refusal(tmp_path, text)) == f"{tmp_path / 'mm2.properties'}: {line}"
+    error = refusal(tmp_path, text)
+    place = f"{tmp_path / 'mm2.properties'}{'' if error.line is None else f':{error.line}'}"
+    assert str(error) == f"{place}: {line}"
+    if error.line is not None:
+        key = str(error.key).rpartition(".")[2]
+        assert key in text.splitlines()[error.line - 1]
 
 
 def test_a_value_with_a_line_break_stays_on_one_line(tmp_path: Path) -> None:

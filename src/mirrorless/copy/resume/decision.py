@@ -197,9 +197,9 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
     if base.downstream > target.log_end:
         lost = _lost(base.downstream, target)
         if target.epoch == base.epoch and target.last_sequence is not None:
-            # What the log lost may be others' records too.
+            # What the log lost may be others' records too, and others may have appended since.
             missing = (base.sequence - target.last_sequence - 1) % SEQUENCES
-            lost = replace(lost, records=min(lost.records or 0, missing))
+            lost = replace(lost, records=missing if missing < SEQUENCES // 2 else lost.records)
         return lost
     if target.epoch is None or target.last_sequence is None:
         return _forgotten(base, target)

@@ -44,17 +44,22 @@ class DenseOffsets(OffsetRule):
         Elsewhere its length shows it; here others may have filled it.
         """
         newest, progress = copy.announced.get(copy.newest_epoch), copy.known_progress
+        if newest is None or not self._is_for_another_topic(copy, newest):
+            return None
+        if progress is None or progress.last_offset < newest.start:
+            return None
         now = self._target.topic_id(copy.row.remote_topic)
-        if not copy.shares_target or newest is None or newest.remote_id is None or now is None:
-            return None
-        if newest.remote_id == str(now) or progress is None or progress.last_offset < newest.start:
-            return None
         return Lost(
             reason=f"the remote topic was deleted and recreated: its id is {now}, the one that was copied to had the "
             f"id {newest.remote_id}",
             kind=GapKind.TARGET_LOST,
             records=progress.last_offset + 1,  # at most, so that the copy begins again at the first one that is left
         )
+
+    def _is_for_another_topic(self, copy: PartitionCopy, announced: Announcement) -> bool:
+        """Whether an epoch was announced for a remote topic, shared with other producers, that was recreated since."""
+        now = self._target.topic_id(copy.row.remote_topic)
+        return copy.shares_target and now is not None and announced.remote_id not in (None, str(now))
 
     async def position(
         self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Decision
@@ -66,20 +71,20 @@ class DenseOffsets(OffsetRule):
         position = await self._continue(copy, node, decision)
         announced = copy.announced.get(decision.epoch)
         begins = state.epoch != decision.epoch and decision.sequence == decision.walk_records == 0
-        if (
-            begins
-            and isinstance(position, ResumePosition)
-            and announced is not None
-            and announced.after is None
-            and state.holds_records_from(announced.downstream)
-        ):
-            # A reset while a copy ran: offsets are translated by where this epoch really begins on the target.
+        if not begins or announced is None or not isinstance(position, ResumePosition):
+            return position
+        is_late = announced.after is None and state.holds_records_from(announced.downstream)
+        if is_late or self._is_for_another_topic(copy, announced):
+            # A reset while a copy ran: offsets are translated by where this epoch really begins on the target. And by
+            # the id of the topic that an epoch was announced for, a later resume notices that it was recreated.
             return NextEpoch(position.offset, announced.kind, announced.reason)
         return position
 
-    async def _start(self, copy: PartitionCopy, state: RemoteLogState, decision: Start) -> ResumePosition:
+    async def _start(self, copy: PartitionCopy, state: RemoteLogState, decision: Start) -> ResumePosition | NextEpoch:
         """Begin an epoch where it was announced, even if the source's log starts later by now."""
         known = copy.announced.get(decision.epoch)
+        if known is not None and self._is_for_another_topic(copy, known):
+            return NextEpoch(known.start, known.kind, known.reason)
         start = decision.start if known is None else known.start
         source_end: int | None = None
         if start is None:
@@ -122,8 +127,8 @@ class DenseOffsets(OffsetRule):
                 if (after := await self._after_last(copy, node, decision)) is None:
                     raise
                 return _position(after, decision)
-            if (begins := await self._compare(copy, node, decision, walked)) is not None:
-                return begins
+            if (elsewhere := await self._compare(copy, node, decision, walked)) is not None:
+                return elsewhere
             offset, leader_epoch = walked.offset, None if walked.leader_epoch < 0 else walked.leader_epoch
         if offset > copy.source_end:
             await self._check_source_end(copy, offset, leader_epoch)
@@ -145,11 +150,12 @@ class DenseOffsets(OffsetRule):
 
     async def _compare(
         self, copy: PartitionCopy, node: int, decision: Continue, walked: SourceWalk
-    ) -> NextEpoch | None:
+    ) -> ResumePosition | NextEpoch | None:
         """Compare the target's last record with the one that the walk ended at; None if the copy can continue there.
 
-        They differ where log compaction removed records that the walk should have counted. Then the next epoch begins
-        after the target's last record, if the source still has it, else at the progress, which repeats some records.
+        They differ where log compaction removed records that the walk should have counted. Then the copy continues
+        after the target's last record, if the source still has it: in its epoch, in which another process may be
+        appending. Else the next epoch begins at the progress, which repeats some records.
         """
         record = await record_before(self._target, node, copy, decision)
         if record is None or record.rest == walked.record:
@@ -159,12 +165,15 @@ class DenseOffsets(OffsetRule):
             reason = "the target's last record is not the one that the source has in its place: its log was rewritten"
             raise copy.gap(reason, GapKind.TRUNCATED, offset=start)
         after = await find(self._source, copy, record.rest, start=start, end=walked.offset)
-        reason = "the source was cleaned in between; the copy continues after the target's last record"
-        if after is None:
-            after = start
-            repeated = await count(self._source, copy, start=start, end=walked.offset)
-            reason = f"the source was cleaned in between; {repeated} records are copied again"
-        return NextEpoch(after, EpochKind.SOURCE_CLEANED, reason)
+        if after is not None:
+            copy.stats.note_event(
+                f"{copy.row.topic}-{copy.row.partition}: the source was cleaned in between; the copy continues after "
+                f"the target's last record, at {after}"
+            )
+            return _position(after, decision)
+        repeated = await count(self._source, copy, start=start, end=walked.offset)
+        reason = f"the source was cleaned in between; {repeated} records are copied again"
+        return NextEpoch(start, EpochKind.SOURCE_CLEANED, reason)
 
     async def _after_last(self, copy: PartitionCopy, node: int, decision: Continue) -> int | None:
         """Return the source offset after the target's last record, where retention deleted copied records before it.

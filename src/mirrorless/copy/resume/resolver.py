@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.copy.partition.errors import append_error, unannounced
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.resume.decision import (
     BeginTurn,
     Continue,
@@ -195,6 +196,8 @@ class PositionResolver:
             return where
         if isinstance(copy.skip, LeaveOut) and (again := await self._leave_out(copy, state, copy.skip, where)):
             return again
+        if copy.state is PartitionState.HALTED:  # another process has claimed it while the position was looked for
+            return AskAgain(f"halted meanwhile: {copy.error}")
         copy.resume_at(node=node, **where._asdict())
         return None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import OperationError
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.policy import policy_for
 from mirrorless.settings.patterns import compile_patterns
 
@@ -89,7 +89,7 @@ class OperationContext:
         there = partition_counts(self.source.metadata())
         return {
             topic: there[topic]
-            for topic in sorted(replicated(self.forward, there))
+            for topic in sorted(replicated_on(self.forward, self.source, there))
             if self.wants(topic) and not policy.is_heartbeats_topic(topic)
         }
 
