@@ -189,7 +189,8 @@ class RealApplications:
         self._topic = topic
         self._producers: list[Producer] = []
         self._open: set[int] = set()
-        self._reader = Consumer({"bootstrap.servers": self._servers, "group.id": "conformance"})
+        settings = {"bootstrap.servers": self._servers, "group.id": "conformance", "isolation.level": "read_uncommitted"}
+        self._reader = Consumer(settings)
 
     def write(self, place: TopicPartition, one: int, count: int) -> None:
         """As of `Applications`."""
