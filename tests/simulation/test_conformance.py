@@ -189,8 +189,13 @@ class RealApplications:
         self._topic = topic
         self._producers: list[Producer] = []
         self._open: set[int] = set()
-        settings = {"bootstrap.servers": self._servers, "group.id": "conformance", "isolation.level": "read_uncommitted"}
-        self._reader = Consumer(settings)
+        self._reader = Consumer(
+            {
+                "bootstrap.servers": self._servers,
+                "group.id": "conformance",
+                "isolation.level": "read_uncommitted",  # or ends are those of the oldest open transaction
+            }
+        )
 
     def write(self, place: TopicPartition, one: int, count: int) -> None:
         """As of `Applications`."""
