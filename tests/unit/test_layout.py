@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ LAYERS = (
     "policy",
     "service_topics",
     "filters",
+    "modes",
     "loops",
     "formats",
     "metrics",
@@ -32,6 +34,7 @@ LAYERS = (
     "progress",
     "copy",
     "offsets",
+    "group_sync",
     "heartbeats",
     "client",
     "doctor",
@@ -55,10 +58,17 @@ SPARK_JOB = "mirrorless.copy.engines.spark.job."
 """It needs PySpark, which functions do not have."""
 
 
+@cache
+def parsed(module: Path) -> ast.Module:
+    """A module's syntax."""
+    return ast.parse(module.read_text())
+
+
+@cache
 def imported(module: Path) -> set[str]:
     """The dotted names of this package that a module imports, those for type checking included."""
     found = set()
-    for node in ast.walk(ast.parse(module.read_text())):
+    for node in ast.walk(parsed(module)):
         if isinstance(node, ast.ImportFrom):
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
@@ -132,7 +142,7 @@ def test_modules_import_each_other_in_no_cycle() -> None:
 def loaded(module: Path) -> set[str]:
     """What a module imports when it is loaded."""
     found = set()
-    for node in ast.parse(module.read_text()).body:
+    for node in parsed(module).body:
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
@@ -143,7 +153,7 @@ def loaded(module: Path) -> set[str]:
 def test_a_class_name_is_one_class() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path.relative_to(PACKAGE)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -1,4 +1,4 @@
-"""`mirrorless demo`: two clusters, a million records replicated by Spark, then a steady flow by functions; compared."""
+"""`mirrorless demo`: three million records replicated by Spark, then a steady flow by functions; all are compared."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def planned(flow: Flow) -> Plan:
                 flow, source=admins.source, target=admins.target, remote=remote, counts=counts, known=copied.known()
             )
         outlook = IdenticalOutlook()
-        if flow.offsets == "identical" and not planner.is_waiting:
+        if not planner.is_waiting:
             outlook = identical_outlook(
                 flow,
                 source=admins.source,

@@ -99,7 +99,7 @@ def copy_partitions(invocation: Invocation) -> dict[str, Any]:
 
         with (
             _Others(share, invocation.sink) as others,
-            Companions(invocation, enabled=given is None and share.number == 0) as companions,
+            Companions(invocation, enabled=share.number == 0, emits=given is None) as companions,
         ):
             result = warm.engine.run(time_left, leased, claims=others.start, begins=companions.start)
             if result.paused and flow.copy_idle_exit and given is None:

@@ -1,4 +1,6 @@
-"""Translates offsets of one flow whose remote partitions have records of other origins too (`mirrorless.loops=skip`).
+"""Translates offsets of a flow whose remote partitions have records of other origins too.
+
+That is so with `mirrorless.both.directions=skip`.
 
 Only the flow's own records count: those written to its source itself, and those that it appended to its target. Their
 order is the same on both sides. So from a known pair of offsets on, the n-th of them on one side is the n-th on the

@@ -1,4 +1,4 @@
-"""Records the ids of clusters whose records a flow skips (`mirrorless.loops=skip`), in the progress topic.
+"""Records the ids of clusters whose records a flow skips (`mirrorless.both.directions=skip`), in the progress topic.
 
 A cluster that is down must not stop flows between two others, so its id is kept; Kafka Connect ignores these records.
 A cluster that was replaced has several: its earlier records are still there.

@@ -1,4 +1,4 @@
-"""Finds the clusters whose records a flow skips, with `mirrorless.loops=skip`, topic by topic."""
+"""Finds the clusters whose records a flow skips, with `mirrorless.both.directions=skip`, topic by topic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.identity import id_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
-from mirrorless.loops import Loops, skips_copies
+from mirrorless.loops import Loops
 from mirrorless.progress.origin_clusters import origin_key, origin_value
 from mirrorless.progress.writer import ProgressWriter
 
@@ -32,7 +32,7 @@ class SkippedOrigins:
         self.target_id = target_id
         self._asked_at = time.monotonic()
         self._stores = stores
-        self._loops = Loops(flow) if skips_copies(flow) else None
+        self._loops = Loops(flow)
         self._progress = progress
         self._ids: dict[str, list[str]] = {flow.target.alias: [target_id]}
 
@@ -45,8 +45,6 @@ class SkippedOrigins:
 
         Raises `ClusterUnavailable` if a cluster's id is needed, does not answer, and never did.
         """
-        if self._loops is None:
-            return None
         return ",".join(one for cluster in self._loops.skipped(topic) for one in self._ids_of(cluster)) or None
 
     def _ids_of(self, cluster: Cluster) -> list[str]:

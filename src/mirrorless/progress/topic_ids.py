@@ -68,6 +68,6 @@ def created_again(
             continue
         if not is_another(known, ids.get(topic)):
             continue
-        which = f": its id is {ids[topic]}, the id of the copied topic is {copied_id(known)}" if topic in ids else ""
+        which = f" (its id is {ids[topic]}, the copied one had {copied_id(known)})" if topic in ids else ""
         found[topic] = f"{topic} was deleted and recreated on {alias}{which}"
     return found

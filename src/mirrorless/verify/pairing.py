@@ -161,6 +161,7 @@ class Pairing:
             first_downstream=begin.downstream,
             end_downstream=max(remote_end, begin.downstream),
             closed=False,
+            same_offsets=self._translator.keeps_offsets(topic),
         )
         known, certain = one.known_end, one.certain_end
         if certain is not None and certain.downstream > remote_end:

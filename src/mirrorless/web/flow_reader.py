@@ -10,7 +10,7 @@ from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.progress.mark_reader import MarkReader
 from mirrorless.progress.topic import ProgressTopic
 from mirrorless.web.flow_view import FlowView
@@ -185,7 +185,7 @@ class FlowReader(RepeatingReader):
         if metadata is self._seen:
             return
         counts = partition_counts(metadata)
-        remote = replicated(self.flow, counts)
+        remote = replicated_on(self.flow, self._source.admin, counts)
         with self._lock:
             self._view.set_topics(remote, counts)
         self._seen, self._has_topics = metadata, True

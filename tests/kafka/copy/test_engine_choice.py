@@ -124,7 +124,7 @@ def test_the_choice_is_written_when_it_changes_and_not_at_each_look(
         assert (answer["engine"], answer["started_run"]) == ("spark", "jr_0")
         choice = marks.read().chosen(flow, world.place().deployment)
         assert choice is not None
-        assert choice.reason == "the functions would need 17 minutes for the backlog of about 1.0 GB"
+        assert choice.reason == "without Spark the backlog of about 1.0 GB would take 17 minutes"
         assert choice.functions_bytes_per_s == 10**6
 
         written = len(supervisor.written)

@@ -93,7 +93,9 @@ class Remote:
         self._consumer.close()
 
 
-@pytest.mark.parametrize("age_ms", [0, DAYS_AGO_MS], ids=["fresh", "old"])
+@pytest.mark.parametrize(
+    "age_ms", [pytest.param(0, id="fresh", marks=pytest.mark.nightly), pytest.param(DAYS_AGO_MS, id="old")]
+)
 def test_runs_that_follow_each_other_lose_nothing_and_copy_nothing_twice(
     source: EmbeddedCluster, forgetful: EmbeddedCluster, tmp_path: Path, age_ms: int
 ) -> None:

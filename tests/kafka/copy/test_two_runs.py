@@ -101,16 +101,6 @@ def test_records_that_the_target_remembers_are_not_waited_for(world: World, targ
     assert report.records == 100
 
 
-def test_a_run_stays_first_when_its_file_is_changed(world: World) -> None:
-    world.topic()
-    world.discover()
-    with closing(LeasePlanner(world.place().load(), bounded=False)) as planner:
-        assert [row.is_first for row in planned(planner, world)] == [True]
-        world.topic()
-        world.discover()
-        assert [row.is_first for row in planned(planner, world)] == [True, True]
-
-
 def test_a_run_whose_mark_another_one_deleted_claims_again(world: World) -> None:
     """As after it was cut off from the target for longer than its mark is valid."""
     world.topic()

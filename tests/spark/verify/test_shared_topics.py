@@ -1,4 +1,4 @@
-"""Topics with records of both sides (`mirrorless.loops=skip`): each flow's own records are compared."""
+"""Topics with records of both sides (`mirrorless.both.directions=skip`): each flow's own records are compared."""
 
 from __future__ import annotations
 

@@ -204,7 +204,9 @@ def test_a_source_topic_that_was_created_again_is_a_gap(flow: FakeFlow) -> None:
     append(flow, 0, 1)
     write(flow, Progress(last_offset=1, sequence=2, epoch=0, last_downstream=1))
     flow.source.create("t")
-    with pytest.raises(Gap, match=r"this topic has the id .*; the one that was copied had the id") as gap:
+    with pytest.raises(
+        Gap, match=r"the source topic was deleted and recreated: its id is .*, the copied one had"
+    ) as gap:
         resume(flow)
     assert gap.value.kind is GapKind.CREATED_AGAIN
     flow.produce(b"new")

@@ -58,6 +58,9 @@ class Clusters:
     def metadata(self) -> None:
         return None
 
+    def keeps_offsets(self, topic: str) -> bool:  # noqa: ARG002
+        return False
+
     def refresh(self, places: object) -> None:
         pass
 

@@ -76,7 +76,8 @@ def another_topic(copy: PartitionCopy, epoch: int, topic_id: str | None) -> Gap 
     if was is None or topic_id is None or was == topic_id:
         return None
     return copy.gap(
-        f"this topic has the id {topic_id}; the one that was copied had the id {was}", GapKind.CREATED_AGAIN
+        f"the source topic was deleted and recreated: its id is {topic_id}, the copied one had {was}",
+        GapKind.CREATED_AGAIN,
     )
 
 

@@ -44,8 +44,8 @@ def loop_at(copy: PartitionCopy, offset: int) -> Loop:
     if own is not None and own.source_end is not None and offset < own.source_end:
         reason = (
             f"{came} before this flow began, and it would be there twice; to move back, put both flows into one file "
-            "and use `mirrorless failback`; to copy both ways, set mirrorless.loops=skip there; or choose where to "
-            f"start: {reset}, of which `earliest` copies such records again"
+            "and use `mirrorless failback`; to copy both ways, set mirrorless.both.directions=skip there; or choose "
+            f"where to start: {reset}, of which `earliest` copies such records again"
         )
     else:
         reason = (

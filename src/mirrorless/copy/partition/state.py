@@ -116,7 +116,7 @@ class PartitionCopy:
     `suspected` is a gap that was seen once and is looked for again. `skip` is what the next epoch has to pass over; a
     gap was seen in epoch `skip_from`. `opposite_id` is the producer that would copy the remote partition back to the
     source, `opposite` says from which offset on its batches are a loop. `local` selects the batches that are copied:
-    with `mirrorless.loops=skip` those that no copy appended. `exact` is None unless offsets are identical.
+    with `mirrorless.both.directions=skip` those that no copy appended. `exact` is None unless offsets are identical.
     """
 
     row: LeaseRow
@@ -175,7 +175,7 @@ class PartitionCopy:
 
     @property
     def shares_target(self) -> bool:
-        """Whether other producers append to the remote partition too (`mirrorless.loops=skip`)."""
+        """Whether other producers append to the remote partition too (`mirrorless.both.directions=skip`)."""
         return self.row.origins is not None
 
     @property

@@ -17,7 +17,7 @@ from mirrorless.copy.identical.rule import SERVERLESS
 from mirrorless.errors import ClusterError
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.metadata.actions import Problem
-from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.modes import Modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -78,9 +78,8 @@ def identical_outlook(
     `remote` has the remote topic of each replicated topic, `counts` and `remote_counts` partitions by topic.
     """
     found = IdenticalOutlook()
-    policy = policy_for(flow)
-    topics = [topic for topic in remote if keeps_offsets(topic, flow=flow, policy=policy)]
-    if not topics or flow.offsets != "identical":
+    topics = list(filter(Modes(flow).keeps_offsets, remote))
+    if not topics:
         return found
     if is_serverless(flow.target):
         found.problems.append(Problem(topic="*", reason=SERVERLESS))

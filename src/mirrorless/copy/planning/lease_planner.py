@@ -29,7 +29,7 @@ from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, PartitionCounts
 from mirrorless.errors import ClusterError, ClusterUnavailable, FlowPaused, MirrorlessError
 from mirrorless.kafka_python.errors import KafkaError, RetriableError
 from mirrorless.metadata.loop_check import refuse_loops
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.metadata.state_topics import progress_topic
 from mirrorless.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.progress.recovery import create_again, write_again
@@ -187,7 +187,7 @@ class LeasePlanner:
         ids = ends_of(flow, source=self._source, target=self._target, at_source=source, at_target=target)
         counts = PartitionCounts(partition_counts(source), partition_counts(target))
         refuse_loops(flow, counts.source.keys() | counts.target.keys())
-        remote = replicated(flow, counts.source)
+        remote = replicated_on(flow, self._source, counts.source)
         copied = counts.copied(remote)
         places = [(topic, partition) for topic, count in copied.items() for partition in range(count)]
         kept, (ends, unknown) = side_by_side(lambda: self._kept_badly(counts.target), lambda: self._source_ends(places))

@@ -22,6 +22,7 @@ from mirrorless.filters import why_left_out
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import examine_records
 from mirrorless.policy import LeftOut
 from mirrorless.progress.discovered_topics import is_new, key_of, value_of
 from mirrorless.progress.epoch_kind import EpochKind
@@ -81,6 +82,7 @@ class StartPositions:
         refuse_loops(flow, counts.keys() | remote_counts.keys())
         if flow.offset_storage_topic not in remote_counts:
             return None
+        examine_records(flow, self._source, counts)
         return _Fixing(flow, counts, self._target, remote_counts, self._progress).run()
 
     def close(self) -> None:

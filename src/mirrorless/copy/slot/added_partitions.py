@@ -22,7 +22,7 @@ from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.loop_check import refuse_loops
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.progress.skipped_origins import SkippedOrigins
 from mirrorless.progress.topic import ProgressTopic
@@ -171,7 +171,8 @@ class _Look:
         if counts == lease.seen:
             return []
         refuse_loops(self.flow, counts.source.keys() | counts.target.keys())
-        remote = replicated(self.flow, counts.source)
+        grown = {topic for topic, count in counts.source.items() if count > lease.planned.get(topic, 0)}
+        remote = replicated_on(self.flow, self._source, counts.source, only=grown)
         copied = counts.copied(remote)
         places = [place for place in new_places(lease.planned, copied) if is_share_of(place, lease.slot, lease.looking)]
         target_id = id_of(self.flow.target, target.cluster_id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mirrorless.copy.partition.exact_state import ExactState
 from mirrorless.errors import ClusterError
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.modes import Modes
 from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ExactCopies(NamedTuple):
 
     def state_of(self, topic: str, known: Known, source_id: str) -> ExactState | None:
         """Return the state that a partition of a source topic begins with; None if it gets other offsets."""
-        if self.flow.offsets != "identical" or not keeps_offsets(topic, flow=self.flow, policy=policy_for(self.flow)):
+        if not Modes(self.flow).keeps_offsets(topic):
             return None
         return ExactState(source_id, known.claim, self.flow.offsets_holes_max)
 

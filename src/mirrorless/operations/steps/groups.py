@@ -50,7 +50,7 @@ class GroupsStep(OperationStep):
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Wait for members to leave, and translate."""
         staying = _wait_for_members(context)
-        with closing(Checkpoints(context.forward, forward=context.reverse)) as passes:
+        with closing(Checkpoints(context.forward)) as passes:
             report = passes.emit()
         if report.left:
             raise StepFailed(f"{count_of(len(report.left), 'group')} could not be translated in time", report.left)
