@@ -58,11 +58,17 @@ def _one(seed: int) -> int:
 
 def _all(first: int, schedules: int, *, keep_going: bool, until: float) -> int:
     began, events, failed, done, copied, cpu_s = time.monotonic(), Counter[str](), 0, 0, 0, 0.0
-    workers = os.cpu_count() or 1
-    with ProcessPoolExecutor(workers, initializer=_enter) as pool:
-        end = first + schedules
-        spans = [(at, min(_AT_ONCE, end - at), until) for at in range(first, end, _AT_ONCE)]
-        for outcomes in pool.map(_some, *zip(*spans, strict=True)):
+    end = first + schedules
+    spans = [(at, min(_AT_ONCE, end - at), until) for at in range(first, end, _AT_ONCE)]
+    workers = min(os.cpu_count() or 1, len(spans))
+    with ExitStack() as stack:
+        if workers > 1:
+            pool = stack.enter_context(ProcessPoolExecutor(workers, initializer=_enter))
+            found = pool.map(_some, *zip(*spans, strict=True))
+        else:
+            stack.enter_context(prepared())
+            found = map(_some, *zip(*spans, strict=True))
+        for outcomes in found:
             for outcome in outcomes:
                 done += 1
                 events.update(outcome.events)
@@ -72,7 +78,8 @@ def _all(first: int, schedules: int, *, keep_going: bool, until: float) -> int:
                     failed += 1
                     say(f"seed {outcome.seed}: {outcome.error}")
             if failed and not keep_going:
-                pool.shutdown(cancel_futures=True)
+                if workers > 1:
+                    pool.shutdown(cancel_futures=True)
                 break
     seconds = time.monotonic() - began
     say(f"{done} schedules in {seconds:.0f} s, {done / seconds:.1f} a second on {workers} cores; {failed} failed")
