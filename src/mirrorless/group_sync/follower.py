@@ -172,11 +172,12 @@ class GroupFollower:
             return
         answers = self.translator.translate(wanted, deadline=time.monotonic() + _WALKING_S)
         self._others.read()
+        remotes = {place: (self.translator.remote(place[0]), place[1]) for place in wanted}
         chosen: dict[str, dict[TopicPartition, tuple[TopicPartition, Committed, bool]]] = {}
         for (group, place), one in self._waiting.items():
             answer = answers[place][one.committed.offset]
             if isinstance(answer, Translated):
-                remote = (self.translator.remote(place[0]), place[1])
+                remote = remotes[place]
                 at = self._others.earliest(group, remote, answer.downstream)
                 last = answer.how not in _NOT_THE_LAST or self._is_reached(place, one.committed.offset)
                 chosen.setdefault(group, {})[remote] = place, Committed(at, one.committed.metadata), last
