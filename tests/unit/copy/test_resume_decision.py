@@ -64,6 +64,15 @@ def test_the_target_is_ahead_of_the_progress() -> None:
     assert decide(progress=OURS, announced=announced((0, 0, 0)), target=state) == go_on(100, 30, 130, 129)
 
 
+@pytest.mark.parametrize(
+    "state", [RemoteLogState(log_end=99), remembered(99, epoch=0, last_sequence=98)], ids=["forgotten", "remembered"]
+)
+def test_one_lost_record_is_a_gap(state: RemoteLogState) -> None:
+    decided = decide(progress=OURS, announced=announced((0, 0, 0)), target=state)
+    assert isinstance(decided, Lost)
+    assert (decided.kind, decided.records) == (GapKind.TARGET_LOST, 1)
+
+
 def test_what_only_the_leader_holds_does_not_count() -> None:
     # Its producer state reaches to its log's end, and the next leader may not have that.
     state = remembered(120, epoch=0, last_sequence=129)
