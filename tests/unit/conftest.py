@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 USUAL_S: Final = 0.1
 LIMIT_S: Final = 1.0
-"""CPU seconds of a unit test: usually, and at most. A first test imports, and what else the machine does multiplies them by two to three."""
+"""CPU seconds of a unit test: usually, and at most, since the first one imports, and other work slows it down."""
 
 LONGER: Final = {
     "batches/test_intake.py": "thousands of batches",
