@@ -8,8 +8,8 @@ import time
 import traceback
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,6 +20,8 @@ from tests.simulation.world import Violation, clock, install, uninstall
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+
+    from tests.simulation.setups import Setup
 
 
 @dataclass
@@ -51,10 +53,10 @@ def prepared() -> Iterator[None]:
             uninstall(names)
 
 
-def run_seed(seed: int, *, without: Collection[int] = (), trace: bool = False) -> Outcome:
-    """Run one schedule."""
+def run_seed(seed: int, *, without: Collection[int] = (), setup: Setup | None = None, trace: bool = False) -> Outcome:
+    """Run one schedule; `without` and `setup` are as of `Copying`."""
     random.seed(seed)  # the jitter of pauses
-    schedule = Copying(seed, without=without, trace=trace)
+    schedule = Copying(seed, without=without, setup=setup, trace=trace)
     clock.world = schedule.world
     outcome, began = Outcome(seed), time.process_time()
     gc.disable()
@@ -77,12 +79,26 @@ def run_seed(seed: int, *, without: Collection[int] = (), trace: bool = False) -
 
 
 def shrunk(seed: int, outcome: Outcome) -> str:
-    """The faults of a failing seed that it needs to fail, one a line."""
-    faults = Copying(seed).faults
+    """The setup and the faults that a failing seed needs to fail, one a line: the least of each that still fails."""
+    first = Copying(seed)
     without: set[int] = set()
-    for number in range(len(faults)):
+    for number in range(len(first.faults)):
         if run_seed(seed, without=without | {number}).error is not None:
             without.add(number)
-    left = run_seed(seed, without=without)
-    lines = [str(fault) for number, fault in enumerate(faults) if number not in without]
-    return "\n".join([str(Copying(seed).setup), *lines, str(left.error), f"without={sorted(without)}"])
+    setup = first.setup
+    simpler: list[dict[str, Any]] = [
+        {"copiers": 1},
+        {"partitions": 1},
+        {"transactions": False},
+        {"leave_out": False},
+        {"old": False},
+        {"seconds": setup.seconds / 2},
+        {"seconds": setup.seconds / 4},
+    ]
+    for change in simpler:
+        changed = replace(setup, **change)
+        if changed != setup and run_seed(seed, without=without, setup=changed).error is not None:
+            setup = changed
+    left = run_seed(seed, without=without, setup=setup)
+    lines = [str(fault) for number, fault in enumerate(first.faults) if number not in without]
+    return "\n".join([str(setup), *lines, str(left.error), f"without={sorted(without)}"])
