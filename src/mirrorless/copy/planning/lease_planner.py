@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.lease_rows import LeaseRow
     from mirrorless.copy.progress.records import Known
-    from mirrorless.kafka_python.admin import KafkaAdminClient
+    from mirrorless.kafka_python.admin import AdminRequests
     from mirrorless.settings import Flow
 
 _DISCOVERIES = 2
@@ -354,7 +354,7 @@ class Sizes:
 
     def __init__(self, flow: Flow) -> None:
         self._cluster = flow.source
-        self._client: KafkaAdminClient | None = None
+        self._client: AdminRequests | None = None
 
     def read(self) -> dict[TopicPartition, int]:
         """The largest replica's bytes of every partition; raises kafka-python's errors."""
