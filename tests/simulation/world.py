@@ -177,6 +177,7 @@ class _Clock:
     """In place of the module `time` for the product's code: the clocks of the process that runs."""
 
     world: World | None = None
+    sleeps: Callable[[float], None] = staticmethod(real_time.sleep)
     CLOCK_BOOTTIME = 7
 
     def monotonic(self) -> float:
@@ -187,6 +188,13 @@ class _Clock:
 
     def perf_counter(self) -> float:
         return self._process().monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Of a thread, where threads are simulated too (`threads`)."""
+        self.sleeps(seconds)
+
+    def gmtime(self, seconds: float | None = None) -> real_time.struct_time:
+        return real_time.gmtime(self.time() if seconds is None else seconds)
 
     def clock_gettime(self, _: int) -> float:
         """The clock that also counts while a machine sleeps."""
