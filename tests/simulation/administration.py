@@ -90,6 +90,18 @@ class AdministeredCluster(SimulatedCluster):
         """The brokers that answer."""
         return [node for node in (1, 2, 3) if node not in self.down]
 
+    def up(self, brokers: set[int]) -> None:
+        """Let brokers answer again."""
+        self.down -= brokers
+        for topic in self.topics.values():
+            for partition in topic.partitions:
+                partition.wake()
+
+    def allow(self, principal: str, topic: str) -> None:
+        """Let applications write to a topic: a first ACL of a fence would take READ from everybody."""
+        for operation in ("READ", "WRITE"):
+            self.acls.add(AclEntry("TOPIC", topic, "LITERAL", principal, "*", operation, "ALLOW"))
+
     # Topics
 
     def create(self, name: str, partitions: int, **configs: str) -> Topic:

@@ -1,0 +1,650 @@
+"""Schedules of operations: one seed is a file, its processes, the commands of operators, and what goes wrong."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from mirrorless.clusters.target_state import TargetState, TargetStates
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.functions.engine import FunctionsEngine
+from mirrorless.copy.flow.memory_limits import SPARK_WORKER
+from mirrorless.copy.flow.reference import FlowRef
+from mirrorless.errors import MirrorlessError
+from mirrorless.metadata.planning import Part
+from mirrorless.metadata.sync_pass import one_pass
+from mirrorless.offsets.checkpoint_pass import Checkpoints
+from mirrorless.operation_log.records import OperationKind, OperationOutcome
+from mirrorless.operations import run
+from mirrorless.operations.close import close_fence
+from mirrorless.operations.refusals import ALREADY_THERE, Terms
+from mirrorless.settings import load
+from tests.simulation import threads
+from tests.simulation.administration import MAX_BYTES, AdministeredCluster
+from tests.simulation.applications import Reader, Writer, live
+from tests.simulation.copier import set_tick
+from tests.simulation.copying import Fault
+from tests.simulation.network import SyncProcess
+from tests.simulation.world import Violation, World, clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from mirrorless.operation_log.records import OperationState
+    from mirrorless.operations.run import Ended
+    from tests.simulation.threads import SimulatedThread
+
+TOPIC = "t"
+_FENCED = "78"
+_ENDS_S = 900.0
+_CATCHES_UP_S = 400.0
+_DISCOVERY_S = 5.0
+_CHECKPOINT_S = 4.0
+KINDS = {
+    "kill": 4,
+    "suspend": 8,
+    "suspend long": 4,
+    "lose requests": 6,
+    "lose answers": 6,
+    "hold link": 4,
+    "slow link": 2,
+    "cluster down": 2,
+    "broker down": 2,
+    "kill copier": 2,
+}
+"""Kinds of faults with their weights."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command that an operator gives `at` so many seconds, from a machine whose clock is `ahead_s` ahead."""
+
+    at: float
+    command: str
+    ahead_s: float
+
+    def __str__(self) -> str:
+        return f"{self.at:7.2f} s {self.command} (clock {self.ahead_s:+.0f} s)"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a schedule begins with."""
+
+    turns: bool
+    identical: bool
+    fence: str
+    partitions: int
+    copies: bool
+    checkpoints: bool
+    reads: bool
+    stays_s: float
+    stranded: str
+    steps: tuple[Step, ...]
+
+
+@dataclass
+class Given:
+    """A command that was given, and what came of it."""
+
+    command: str
+    process: SyncProcess
+    thread: SimulatedThread
+    ended: Ended | None = None
+    lines: list[str] | None = None
+    refused: str = ""
+
+
+STORIES: tuple[tuple[str, ...], ...] = (
+    ("switchover B",),
+    ("switchover B", "close"),
+    ("switchover B", "switchover A"),
+    ("switchover B", "close", "switchover A", "close"),
+    ("failover B",),
+    ("failover B", "failback A"),
+    ("failover B", "failback A", "close"),
+    ("drill", "switchover B"),
+)
+INTERRUPTING = ("continue", "abort", "continue", "abort", "close", "switchover B", "switchover A", "failover B", "drill")
+
+
+def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
+    """What a seed stands for."""
+    random = Random(f"operate {seed}")
+    turns = random.random() < 0.5
+    story = random.choice(STORIES)
+    gap = random.choice((5.0, 15.0))
+    steps = [Step(4.0 + gap * number, command, _ahead(random)) for number, command in enumerate(story)]
+    seconds = steps[-1].at + gap
+    for _ in range(random.choice((0, 0, 1, 1, 2))):
+        steps.append(Step(4.0 + random.random() * seconds, random.choice(INTERRUPTING), _ahead(random)))
+    setup = Setup(
+        turns=turns,
+        identical=turns and random.random() < 0.4,
+        fence=random.choice(("config", "acl")),
+        partitions=random.choice((1, 2)),
+        copies=random.random() < 0.6,
+        checkpoints=random.random() < 0.5,
+        reads=random.random() < 0.7,
+        stays_s=random.choice((0.2, 2.0, 8.0)),
+        stranded=random.choice(("topic", "leave", "reset")),
+        steps=tuple(sorted(steps, key=lambda one: one.at)),
+    )
+    some = random.sample(list(KINDS), k=random.choice((1, 2, 4, len(KINDS))))
+    weights = [KINDS[kind] for kind in some]
+    faults = [
+        Fault(
+            4.0 + random.random() * seconds,
+            random.choices(some, weights)[0],
+            tuple(random.random() for _ in range(4)),
+        )
+        for _ in range(random.choice((0, 1, 2, 4, 8)))
+    ]
+    return setup, sorted(faults, key=lambda one: one.at)
+
+
+def _ahead(random: Random) -> float:
+    return random.choice((0.0, 0.0, 120.0, -120.0))
+
+
+class _Forever:
+    left_s = math.inf
+
+
+class Operating:
+    """One schedule; `without` are numbers of faults that are left out, after them numbers of steps."""
+
+    def __init__(self, seed: int, *, without: Collection[int] = (), trace: bool = False) -> None:
+        self.setup, self.faults = setup_of(seed)
+        self._without = frozenset(without)
+        self.world = world = World(seed)
+        world.trace = [] if trace else None
+        set_tick(0.25)
+        self._folder = TemporaryDirectory()
+        folder = Path(self._folder.name)
+        self.clusters = {alias: AdministeredCluster(world, alias) for alias in ("A", "B")}
+        self.file, self.switch = folder / "mm2.properties", folder / "bootstrap"
+        self.switch.write_text(self.clusters["A"].address)
+        self.file.write_text(self._properties())
+        self.settings = load(str(self.file))
+        self.clusters["A"].create(TOPIC, self.setup.partitions)
+        self.given: list[Given] = []
+        self.background: list[SyncProcess] = []
+        self.writers: list[Writer] = []
+        self.readers: list[Reader] = []
+        self._healed = False
+        self._actions: dict[str, Callable[..., None]] = {
+            "kill": self._kill,
+            "suspend": self._suspend,
+            "suspend long": self._suspend_long,
+            "lose requests": self._lose_requests,
+            "lose answers": self._lose_answers,
+            "hold link": self._hold_link,
+            "slow link": self._slow_link,
+            "cluster down": self._cluster_down,
+            "broker down": self._broker_down,
+            "kill copier": self._kill_copier,
+        }
+
+    @property
+    def copied(self) -> int:
+        """Records that applications have written."""
+        return sum(len(one.acknowledged) for one in self.writers)
+
+    def _properties(self) -> str:
+        setup = self.setup
+        topics = TOPIC if setup.turns else f".*{TOPIC}"
+        said = {
+            "clusters": "A, B",
+            "A.bootstrap.servers": self.clusters["A"].address,
+            "B.bootstrap.servers": self.clusters["B"].address,
+            "A->B.enabled": "true",
+            "B->A.enabled": "true",
+            "A->B.topics": topics,
+            "B->A.topics": topics,
+            "groups": "g.*",
+            "mirrorless.switch": f"file:{self.switch}",
+            "mirrorless.fence": setup.fence,
+            "mirrorless.fence.quiet.seconds": "1",
+            "sync.topic.acls.enabled": "true",
+            "refresh.topics.interval.seconds": "1",
+        }
+        if setup.turns:
+            said |= {"replication.policy.class": "IdentityReplicationPolicy", "mirrorless.active.cluster": "A"}
+        if setup.identical:
+            said |= {"mirrorless.offsets": "identical"}
+        return "".join(f"{key}={value}\n" for key, value in said.items())
+
+    # Run
+
+    def run(self) -> None:
+        """Run it to the end; raises `Violation`, or what the product's code failed with."""
+        world, setup = self.world, self.setup
+        try:
+            self._prepare()
+            steps = [one for at, one in enumerate(setup.steps) if len(self.faults) + at not in self._without]
+            for one in steps:
+                world.later(one.at, None, lambda one=one: self._give(one.command, ahead_s=one.ahead_s))  # type: ignore[misc]
+            for number, fault in enumerate(self.faults):
+                if number not in self._without:
+                    world.later(fault.at, None, lambda fault=fault: self._do(fault))  # type: ignore[misc]
+            last = max([one.at for one in (*steps, *self.faults)], default=0.0)
+            world.run(last + 2.0)
+            self._heal()
+            self._wait(self._idle, _ENDS_S, "operators have not ended")
+            self._finish()
+        except Violation as error:
+            raise Violation(f"{error}; {'; '.join(self._story())}") from None
+        finally:
+            threads.end_all()
+            world.close()
+            self._folder.cleanup()
+
+    def _story(self) -> list[str]:
+        return [
+            f"{one.command}: "
+            + (
+                one.refused
+                or ("killed" if one.process.dead else "")
+                or (str(one.ended.error or one.ended.operation.outcome) if one.ended else "")
+                or " ".join(one.lines or ["?"])
+            )
+            for one in self.given
+        ]
+
+    def _prepare(self) -> None:
+        """Create topics, the ACL that the fence needs, and let processes and applications begin."""
+        if self.setup.fence == "acl":
+            for cluster in self.clusters.values():
+                cluster.allow("User:app", TOPIC)
+        self._background("discovery", self._discovers)
+        self._wait(lambda: self._is_discovered(), 60.0, "topics were not created")
+        for partition in range(self.setup.partitions):
+            self.writers.append(Writer(self.world, self.switch, TOPIC, partition, stays_s=self.setup.stays_s))
+        if self.setup.reads:
+            topics = (TOPIC,) if self.setup.turns else (TOPIC, "A.t", "B.t")
+            self.readers.append(Reader(self.world, self.switch, "g", topics))
+        if self.setup.copies:
+            self._begin_copiers()
+        if self.setup.checkpoints:
+            self._background("checkpoints", self._checkpoints)
+        if not self.setup.copies:
+            self._copy_once()
+
+    def _is_discovered(self) -> bool:
+        remote = TOPIC if self.setup.turns else "A.t"
+        there = self.clusters["B"].topics
+        return remote in there and "mm2-offsets.A.internal" in there
+
+    def _background(self, name: str, work: Callable[[], None]) -> None:
+        process = SyncProcess(self.world, name)
+        self.background.append(process)
+        process.begin(work)
+
+    def _begin_copiers(self) -> None:
+        for flow in self.settings.flows:
+            self._background(f"copier {flow.name}", lambda name=flow.name: self._copies(name))  # type: ignore[misc]
+
+    def _copy_once(self) -> None:
+        """Have a copy of some records without a process that copies on."""
+        self._begin_copiers()
+        self.world.run(4.0)
+        for one in self.background:
+            if one.name.startswith("copier"):
+                one.kill()
+
+    def _copies(self, flow: str) -> None:
+        engine = FunctionsEngine(
+            FlowRef(location=str(self.file), flow=flow), control=Control(), memory=SPARK_WORKER
+        )
+        while True:
+            try:
+                result = engine.run(_Forever(), lambda _: None)
+                self.world.note(f"copier {flow}: {result.note} {result.trouble or ''}")
+            except MirrorlessError as error:
+                self.world.note(f"copier {flow}: {error}")
+            clock.sleep(2.0)
+
+    def _discovers(self) -> None:
+        while True:
+            for flow in self.settings.flows:
+                try:
+                    found = one_pass(flow, [Part.TOPICS, Part.CONFIGS, Part.ACLS])
+                    for one in found.failures:
+                        self.world.note(f"discovery {flow.name}: {one.error}")
+                except MirrorlessError as error:
+                    self.world.note(f"discovery {flow.name}: {error}")
+            clock.sleep(_DISCOVERY_S)
+
+    def _checkpoints(self) -> None:
+        passes: dict[str, Checkpoints] = {}
+        flows = {flow.name: flow for flow in self.settings.flows}
+        while True:
+            for name, flow in flows.items():
+                try:
+                    if name not in passes:
+                        back = flows.get(f"{flow.target.alias}->{flow.source.alias}")
+                        passes[name] = Checkpoints(flow, forward=back)
+                    if passes[name].stopped() is None:
+                        passes[name].emit()
+                        if flow.sync_group_offsets_enabled:
+                            passes[name].sync_groups()
+                except MirrorlessError as error:
+                    self.world.note(f"checkpoints {name}: {error}")
+            clock.sleep(_CHECKPOINT_S)
+
+    # Commands
+
+    def _give(self, command: str, *, ahead_s: float = 0.0) -> Given:
+        name = f"{command} #{len(self.given)}"
+        process = SyncProcess(self.world, name, ahead_s=ahead_s)
+        given = Given(command, process, process.begin(lambda: self._command(given)))
+        self.world.note(f"{name} begins")
+        self.given.append(given)
+        return given
+
+    def _command(self, given: Given) -> None:
+        word, _, target = given.command.partition(" ")
+        name = given.process.name
+        progress = run.OperationProgress(
+            step=lambda step, text: self.world.note(f"{name}: {step}: {text}"),
+            say=lambda text: self.world.note(f"{name}: {text}"),
+        )
+        try:
+            match word:
+                case "continue":
+                    given.ended = run.resume(self.settings, progress=progress)
+                case "abort":
+                    given.ended = run.abort(self.settings, progress=progress)
+                case "close":
+                    given.lines = close_fence(self.settings)
+                case "drill":
+                    given.lines = self._drill()
+                case _:
+                    terms = Terms(stranded=self.setup.stranded)
+                    given.ended = run.begin(self.settings, OperationKind(word), target, terms, progress)
+        except MirrorlessError as error:
+            given.refused = str(error)
+        if given.ended is not None:
+            one = given.ended
+            self.world.note(f"{name}: {one.operation.outcome} {one.error} {one.lines} {one.warnings}")
+        self.world.note(f"{name} ends: {given.refused or given.lines or ''}")
+
+    def _drill(self) -> list[str]:
+        from mirrorless.operations.drill.checks import check_all  # noqa: PLC0415
+        from mirrorless.operations.drill.gather import gather  # noqa: PLC0415
+
+        flow = self.settings.flow("A->B")
+        facts = gather(flow, location=str(self.file), most_positions=20, chance=Random(1))
+        return [f"{one.check}: {one.status}" for one in check_all(facts)]
+
+    # Faults
+
+    def _do(self, fault: Fault) -> None:
+        self.world.events[fault.kind] += 1
+        self.world.note(f"fault: {fault}")
+        self._actions[fault.kind](*fault.how)
+
+    def _operator(self, which: float) -> SyncProcess | None:
+        alive = [one.process for one in self.given if not one.process.dead and not one.thread.over]
+        return alive[int(which * len(alive))] if alive else None
+
+    def _kill(self, which: float, *_: float) -> None:
+        if (process := self._operator(which)) is not None:
+            process.kill()
+
+    def _kill_copier(self, which: float, *_: float) -> None:
+        some = [one for one in self.background if one.name.startswith("copier") and not one.dead]
+        if some:
+            some[int(which * len(some))].kill()
+
+    def _suspend(self, which: float, how_long: float, slept: float, *_: float) -> None:
+        self._stop(which, 0.05 * (400 ** how_long), slept)
+
+    def _suspend_long(self, which: float, how_long: float, slept: float, *_: float) -> None:
+        self._stop(which, 20.0 * (6 ** how_long), slept)
+
+    def _stop(self, which: float, seconds: float, slept: float) -> None:
+        process = self._operator(which)
+        if process is not None:
+            process.suspend()
+            self.world.later(seconds, None, lambda: process.resume(slept=slept < 0.5))
+
+    def _someone(self, which: float) -> SyncProcess | None:
+        """An operator, rather than one of the other processes."""
+        found = self._operator(which)
+        alive = [one for one in self.background if not one.dead]
+        return found or (alive[int(which * len(alive))] if alive else None)
+
+    def _lose_requests(self, which: float, cluster: float, count: float, *_: float) -> None:
+        if (process := self._someone(which)) is not None:
+            process.network(self._alias(cluster)).lose_requests += 1 + int(count * 3)
+
+    def _lose_answers(self, which: float, cluster: float, count: float, *_: float) -> None:
+        if (process := self._someone(which)) is not None:
+            process.network(self._alias(cluster)).lose_answers += 1 + int(count * 3)
+
+    def _hold_link(self, which: float, cluster: float, how_long: float, *_: float) -> None:
+        if (process := self._someone(which)) is not None:
+            network = process.network(self._alias(cluster))
+            network.held_until = max(network.held_until, self.world.now + 0.5 * (80 ** how_long))
+
+    def _slow_link(self, which: float, cluster: float, slow: float, *_: float) -> None:
+        if (process := self._someone(which)) is not None:
+            process.network(self._alias(cluster)).slow_s = 0.5 * slow
+
+    def _cluster_down(self, cluster: float, how_long: float, *_: float) -> None:
+        self._down(self.clusters[self._alias(cluster)], {1, 2, 3}, 5.0 * (10 ** how_long))
+
+    def _broker_down(self, cluster: float, how_long: float, which: float, *_: float) -> None:
+        self._down(self.clusters[self._alias(cluster)], {1 + int(which * 3)}, 1.0 * (10 ** how_long))
+
+    def _down(self, cluster: AdministeredCluster, brokers: set[int], seconds: float) -> None:
+        cluster.down |= brokers
+        self.world.later(seconds, None, lambda: cluster.up(brokers))
+
+    def _alias(self, which: float) -> str:
+        return "A" if which < 0.5 else "B"
+
+    def _heal(self) -> None:
+        """End all faults."""
+        self._healed = True
+        self.world.note("everything is healed")
+        for cluster in self.clusters.values():
+            cluster.up({1, 2, 3})
+        for process in self.world.processes:
+            if isinstance(process, SyncProcess):
+                for network in process.networks.values():
+                    network.lose_requests = network.lose_answers = 0
+                    network.held_until = network.slow_s = 0.0
+                process.resume(slept=False)
+
+    # What must hold
+
+    def _idle(self) -> bool:
+        return all(one.thread.over or one.process.dead for one in self.given)
+
+    def _wait(self, over: Callable[[], bool], seconds: float, what: str) -> None:
+        """Run until something is true; raises `Violation` if it does not become so in time."""
+        until = self.world.now + seconds
+        while not over():
+            if self.world.now >= until:
+                raise Violation(f"{what} after {seconds:.0f} s")
+            self.world.run(min(0.5, until - self.world.now))
+            self._fail_with_threads()
+
+    def _fail_with_threads(self) -> None:
+        for one in threads.SimulatedThread.every:
+            if one.error is not None:
+                error, one.error = one.error, None
+                raise error
+
+    def _do_command(self, command: str) -> Given:
+        given = self._give(command)
+        self._wait(lambda: given.thread.over, _ENDS_S, f"{command} has not ended")
+        return given
+
+    def _operations(self) -> list[OperationState]:
+        """All operations, as a process that only reads finds them."""
+        found: list[OperationState] = []
+        process = SyncProcess(self.world, "show")
+        thread = process.begin(lambda: found.extend(run.show(self.settings)[0]))
+        self._wait(lambda: thread.over, 120.0, "operations could not be read")
+        return found
+
+    def _finish(self) -> None:
+        """Let what is open end, close, and compare everything."""
+        self._fail_with_threads()
+        for _ in range(4):
+            found = self._operations()
+            if not any(one.is_open for one in found):
+                break
+            given = self._do_command("continue")
+            if given.ended is not None and given.ended.error and not given.ended.is_restored:
+                self._do_command("abort")
+        else:
+            raise Violation("an operation stays open")
+        completed = [one for one in found if one.outcome is OperationOutcome.COMPLETED]
+        alias = live(self.world, self.switch)
+        wanted = completed[-1].request.target if completed else "A"
+        if alias != wanted:
+            raise Violation(f"the switch names {alias}, but applications were moved to {wanted}")
+        abandoned = bool(completed) and completed[-1].request.kind is OperationKind.FAILOVER and self.setup.turns
+        if not abandoned:
+            closed = self._do_command("close")
+            if closed.refused:
+                raise Violation(f"close: {closed.refused}")
+            for line in closed.lines or ():
+                if "no operation explains" in line:
+                    raise Violation(f"close: {line}")
+        self._check_fences(alias, completed, abandoned=abandoned)
+        self._check_writers(alias)
+        if not self.setup.copies or not any(not one.dead for one in self.background if one.name.startswith("copier")):
+            self._begin_copiers()
+        else:
+            self._begin_copiers()
+        for one in self.writers:
+            one.stopped = True
+        if abandoned:
+            self._check_abandoned(alias)
+            return
+        self._check_states(alias)
+        self._wait(lambda: not self._lacks(alias), _CATCHES_UP_S, self._lacking(alias))
+        self._check_records(alias, completed)
+        self._check_groups(alias)
+
+    def _check_fences(self, alias: str, completed: list[OperationState], *, abandoned: bool) -> None:
+        for cluster in self.clusters.values():
+            explained = abandoned and cluster.alias != alias
+            for name, topic in cluster.topics.items():
+                if topic.configs.get(MAX_BYTES) == _FENCED and not explained:
+                    raise Violation(f"{name} on {cluster.alias} has {MAX_BYTES}={_FENCED}, and no operation explains it")
+            denied = [one for one in cluster.acls if one.permission == "DENY"]
+            if denied and not explained:
+                raise Violation(f"{denied[0]} on {cluster.alias}, and no operation explains it")
+
+    def _check_writers(self, alias: str) -> None:
+        """Applications write to the live cluster."""
+        before = self.copied
+        self.world.run(12.0)
+        self._fail_with_threads()
+        if self.copied == before:
+            raise Violation(f"nobody can write to {alias}")
+        for one in self.writers:
+            last = max(one.acknowledged)
+            if one.acknowledged[last][0] != alias:
+                raise Violation(f"a writer writes to {one.acknowledged[last][0]}, and {alias} is live")
+
+    def _check_states(self, alias: str) -> None:
+        """Somebody copies what is written now."""
+        other = "B" if alias == "A" else "A"
+        states = {}
+        process = SyncProcess(self.world, "states")
+
+        def read() -> None:
+            for flow in self.settings.flows:
+                states[flow.name] = TargetStates(flow).read()
+
+        thread = process.begin(read)
+        self._wait(lambda: thread.over, 120.0, "target states could not be read")
+        self._fail_with_threads()
+        if states[f"{alias}->{other}"] is not TargetState.STARTED:
+            raise Violation(f"{alias}->{other} is {states[f'{alias}->{other}']}: nothing is replicated")
+        back = states[f"{other}->{alias}"]
+        if self.setup.turns and back is TargetState.STARTED:
+            raise Violation("both flows are started")
+        if not self.setup.turns and back is not TargetState.STARTED:
+            raise Violation(f"{other}->{alias} is {back}")
+
+    def _acknowledged(self) -> Counter[int]:
+        return Counter(number for one in self.writers for number in one.acknowledged)
+
+    def _has(self, alias: str, *topics: str) -> Counter[int]:
+        found: Counter[int] = Counter()
+        for topic in topics:
+            for some in self.clusters[alias].values(topic).values():
+                found.update(int.from_bytes(one) for one in some)
+        return found
+
+    def _names(self, alias: str) -> tuple[str, ...]:
+        other = "B" if alias == "A" else "A"
+        return (TOPIC,) if self.setup.turns else (TOPIC, f"{other}.{TOPIC}")
+
+    def _lacks(self, alias: str) -> Counter[int]:
+        """What the clusters lack: the live one of everything, the other one of what was written to the live one."""
+        other = "B" if alias == "A" else "A"
+        wanted = self._acknowledged() - self._tail()
+        missing = wanted - self._has(alias, *self._names(alias))
+        written = Counter(
+            number for one in self.writers for number, (there, _) in one.acknowledged.items() if there == alias
+        )
+        return missing + (written - self._tail() - self._has(other, TOPIC if self.setup.turns else f"{alias}.{TOPIC}"))
+
+    def _lacking(self, alias: str) -> str:
+        return f"{alias} is live; records are not everywhere"
+
+    def _tail(self) -> Counter[int]:
+        """Records that a failover of flows that take turns may have left on the old cluster."""
+        if not self.setup.turns:
+            return Counter()
+        moved = [one for one in self.given if one.command.startswith("failover")]
+        if not moved:
+            return Counter()
+        return Counter(
+            number for one in self.writers for number, (there, _) in one.acknowledged.items() if there == "A"
+        )
+
+    def _check_records(self, alias: str, completed: list[OperationState]) -> None:
+        has, wanted = self._has(alias, *self._names(alias)), self._acknowledged()
+        if lost := wanted - self._tail() - has:
+            raise Violation(f"{alias} lacks {sum(lost.values())} records: {sorted(lost)[:5]}")
+        if more := has - wanted:
+            raise Violation(f"{alias} has records twice: {sorted(more)[:5]}")
+        if not self.setup.turns:
+            return
+        for cluster in self.clusters.values():
+            for number, values in cluster.values(TOPIC).items():
+                some = [int.from_bytes(one) for one in values]
+                if some != sorted(some):
+                    raise Violation(f"{TOPIC}-{number} on {cluster.alias} is out of order: {some}")
+
+    def _check_groups(self, alias: str) -> None:
+        """A group reads everything in the end."""
+        wanted = self._acknowledged() - self._tail()
+        for one in self.readers:
+            self._wait(
+                lambda one=one: not wanted.keys() - one.seen.keys(),  # type: ignore[misc]
+                60.0,
+                f"group {one.group} on {alias} has not read {sorted(wanted.keys() - one.seen.keys())[:5]}",
+            )
+
+    def _check_abandoned(self, alias: str) -> None:
+        """After a failover of flows that take turns none copies, until the failback."""
+        has = self._has(alias, TOPIC)
+        if more := has - self._acknowledged():
+            raise Violation(f"{alias} has records twice: {sorted(more)[:5]}")
