@@ -9,14 +9,15 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
-from tests.simulation.running import Outcome, prepared, run_seed, shrunk
+from tests.simulation.running import PREPARED, Outcome, run_seed, shrunk
 
 _AT_ONCE = 10
 
 
-def _some(first: int, count: int) -> list[Outcome]:
-    return [run_seed(seed) for seed in range(first, first + count)]
+def _some(of: str, first: int, count: int) -> list[Outcome]:
+    return [run_seed(seed, of=of) for seed in range(first, first + count)]
 
 
 def say(text: str) -> None:
@@ -32,31 +33,32 @@ def main() -> None:
     parser.add_argument("--seed", type=int, help="the first seed; alone: only this one, with its trace")
     parser.add_argument("--keep-going", action="store_true", help="run all, and count failures")
     parser.add_argument("--first-failure", action="store_true", help="end with the lowest seed that fails")
+    parser.add_argument("--of", choices=PREPARED, default="copy", help="what the schedules are of")
     options = parser.parse_args()
     if options.seed is not None and options.schedules == 1 and not options.first_failure:
-        sys.exit(_one(options.seed))
-    sys.exit(_all(options.seed or 0, options.schedules, keep_going=options.keep_going))
+        sys.exit(_one(options.of, options.seed))
+    sys.exit(_all(options.of, options.seed or 0, options.schedules, keep_going=options.keep_going))
 
 
-def _one(seed: int) -> int:
-    with prepared():
-        outcome = run_seed(seed, trace=True)
+def _one(of: str, seed: int) -> int:
+    with PREPARED[of]():
+        outcome = run_seed(seed, of=of, trace=True)
         say("\n".join(outcome.trace))
         if outcome.error is None:
             say(f"seed {seed} holds: {outcome.copied} records copied")
             return 0
         say(f"seed {seed}: {outcome.error}")
-        shortest = shrunk(seed, outcome)
+        shortest = shrunk(seed, outcome, of=of)
         say(f"\nwithout the faults that it does not need:\n{shortest}")
         return 1
 
 
-def _all(first: int, schedules: int, *, keep_going: bool) -> int:
+def _all(of: str, first: int, schedules: int, *, keep_going: bool) -> int:
     began, events, failed, done, copied, cpu_s = time.monotonic(), Counter[str](), 0, 0, 0, 0.0
     workers = os.cpu_count() or 1
-    with ProcessPoolExecutor(workers, initializer=_enter) as pool:
+    with ProcessPoolExecutor(workers, initializer=_enter, initargs=(of,)) as pool:
         spans = [(at, min(_AT_ONCE, first + schedules - at)) for at in range(first, first + schedules, _AT_ONCE)]
-        for outcomes in pool.map(_some, *zip(*spans, strict=True)):
+        for outcomes in pool.map(partial(_some, of), *zip(*spans, strict=True)):
             for outcome in outcomes:
                 done += 1
                 events.update(outcome.events)
@@ -78,8 +80,8 @@ def _all(first: int, schedules: int, *, keep_going: bool) -> int:
 _entered = ExitStack()
 
 
-def _enter() -> None:
-    _entered.enter_context(prepared())  # until the process ends
+def _enter(of: str) -> None:
+    _entered.enter_context(PREPARED[of]())  # until the process ends
 
 
 if __name__ == "__main__":

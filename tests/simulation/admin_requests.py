@@ -1,6 +1,5 @@
-"""In place of kafka-python's admin client: the methods that the product uses, and the requests that it sends as such."""
+"""In place of kafka-python's admin client: the methods that the product uses, and requests that it sends itself."""
 
-# ruff: noqa: ARG002 -- it takes what the real one takes
 from __future__ import annotations
 
 from types import SimpleNamespace
@@ -83,9 +82,7 @@ class SimulatedRequests:
             code = self._cluster.commit(group, there) if there else 0
             error = kafka_errors.NoError if not code else kafka_errors.for_code(UNKNOWN_MEMBER)
             missing = kafka_errors.UnknownTopicOrPartitionError
-            return {
-                place: error if self._cluster.has((place.topic, place.partition)) else missing for place in offsets
-            }
+            return {place: error if self._cluster.has((place.topic, place.partition)) else missing for place in offsets}
 
         return self._change(carry_out)  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""What a cluster keeps besides logs: configs, ACLs, groups with members and offsets; and what clients make of topics."""
+"""What a cluster keeps besides logs: configs, ACLs, groups with members and offsets."""
 
 from __future__ import annotations
 

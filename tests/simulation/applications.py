@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 _EVERY_S = 0.25
-_GIVES_UP = 3
+_KEY = b"of an application"
+"""With less than some ten bytes a record passes the fence `config`."""
 
 
 class Writer:
@@ -47,7 +48,7 @@ class Writer:
         cluster: AdministeredCluster = world.clusters[self._alias]  # type: ignore[assignment]
         count = world.random.choice((1, 1, 3))
         numbers = range(self._number, self._number + count)
-        _, code = cluster.produce(self._place, [(None, value_of(one)) for one in numbers], principal="User:app")
+        _, code = cluster.produce(self._place, [(_KEY, value_of(one)) for one in numbers], principal="User:app")
         if code:
             self.refused[self._alias] += 1
             self._looked = -1e9

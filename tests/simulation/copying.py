@@ -169,6 +169,16 @@ class Copying:
             "progress moves": self._progress_moves,
         }
 
+    @property
+    def copied(self) -> int:
+        """Records that were copied."""
+        return self.truth.copied
+
+    @property
+    def may_be_left_out(self) -> list[Fault]:
+        """What a shorter form of the schedule may lack."""
+        return self.faults
+
     def flow_remote(self) -> str:
         """The remote topic's name."""
         return REMOTE

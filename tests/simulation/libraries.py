@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _REQUEST_S = 30.0
 _LOOK_S = 0.05
 _LINGER_S = 0.002
+_MISSING_S = 5.0
+"""`topic.metadata.propagation.max.ms`: how long an unknown topic may have been created just now."""
 _EARLIEST, _LATEST, _NEWEST = -2, -1, -3
 _MUTATIONS_LOST = 0.5
 """How often a change whose connection was cut is not sent again."""
@@ -57,27 +60,27 @@ def _done(answer: Any) -> Future[Any]:  # noqa: ANN401 -- anything
     return future
 
 
-def metadata_of(cluster: AdministeredCluster, only: str | None = None) -> ClusterMetadata:
+def metadata_of(cluster: AdministeredCluster, only: str | None = None) -> Any:  # noqa: ANN401 -- `ClusterMetadata`
     """What any broker tells of a cluster."""
-    found = ClusterMetadata()
+    found: Any = ClusterMetadata()
     found.cluster_id, found.controller_id = cluster.id, min(cluster.nodes, default=1)
     for node in cluster.nodes:
-        broker = BrokerMetadata()
+        broker: Any = BrokerMetadata()
         broker.id, broker.host, broker.port = node, f"{cluster.alias.lower()}{node}.simulated", 9092
         found.brokers[node] = broker
     for name, topic in cluster.topics.items():
         if only not in (None, name):
             continue
-        described = TopicMetadata()
+        described: Any = TopicMetadata()
         described.topic = name
         for number, partition in enumerate(topic.partitions):
-            one = PartitionMetadata()
+            one: Any = PartitionMetadata()
             one.id, one.leader = number, -1 if partition.leader is None else partition.leader
             one.replicas = one.isrs = [1, 2, 3]
             described.partitions[number] = one
         found.topics[name] = described
     if only is not None and only not in found.topics:
-        missing = TopicMetadata()
+        missing: Any = TopicMetadata()
         missing.topic, missing.error = only, KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
         found.topics[only] = missing
     return found
@@ -94,7 +97,7 @@ class SimulatedAdmin:
         """Nothing is heard."""
         return 0
 
-    def list_topics(self, topic: str | None = None, timeout: float = _REQUEST_S) -> ClusterMetadata:
+    def list_topics(self, topic: str | None = None, timeout: float = _REQUEST_S) -> Any:  # noqa: ANN401
         """Metadata of the cluster."""
         return self._read(lambda: metadata_of(self._cluster, topic), timeout)
 
@@ -138,26 +141,20 @@ class SimulatedAdmin:
 
         return self._each(list(wanted), look, request_timeout)
 
-    def _offset(self, place: TopicPartition, spec: OffsetSpec, committed: bool) -> Any:  # noqa: ANN401, FBT001
+    def _offset(self, place: TopicPartition, spec: OffsetSpec, committed: bool) -> Any:  # noqa: ANN401
         led = self._cluster.led(place)
         if isinstance(led, int):
             return _failed(KafkaError._TIMED_OUT if led == LEADER_NOT_AVAILABLE else led)
         log = led.log
-        newest = max((one.header.max_timestamp_ms for one in log.batches), default=-1)
         match type(spec).__name__:
             case "LatestSpec":
                 return SimpleNamespace(offset=log.stable if committed else log.high_watermark, timestamp=-1)
             case "EarliestSpec":
                 return SimpleNamespace(offset=log.start, timestamp=-1)
             case "MaxTimestampSpec":
+                newest = log.batches[-1].header.max_timestamp_ms if log.batches else -1
                 return SimpleNamespace(offset=log.end - 1 if newest >= 0 else -1, timestamp=newest)
-            case _:
-                return SimpleNamespace(
-                    offset=next(
-                        (b.header.base_offset for b in log.batches if b.header.max_timestamp_ms >= spec.timestamp), -1
-                    ),
-                    timestamp=-1,
-                )
+        raise NotImplementedError(spec)
 
     def create_topics(self, topics: Iterable[Any], *, validate_only: bool = False, **_: Any) -> dict[str, Future[Any]]:  # noqa: ANN401
         """Create topics."""
@@ -372,16 +369,14 @@ class SimulatedConsumer:
         self._ended: dict[TopicPartition, int] = {}
         self._messages: deque[Message] = deque()
 
-    def list_topics(self, topic: str | None = None, timeout: float = _REQUEST_S) -> ClusterMetadata:
+    def list_topics(self, topic: str | None = None, timeout: float = _REQUEST_S) -> Any:  # noqa: ANN401
         """Metadata of the cluster, or of a topic."""
         try:
             return self._wire.simply(lambda: metadata_of(self._cluster, topic), seconds=timeout)
         except Unanswered:
             raise _failed(KafkaError._TRANSPORT, "no broker answers") from None
 
-    def get_watermark_offsets(
-        self, place: ConfluentTopicPartition, timeout: float = _REQUEST_S, **_: Any
-    ) -> tuple[int, int]:
+    def get_watermark_offsets(self, place: ConfluentTopicPartition, timeout: float = _REQUEST_S) -> tuple[int, int]:
         """The start and the end of a partition."""
 
         def look() -> tuple[int, int] | None:
@@ -536,7 +531,7 @@ class SimulatedSender:
     ) -> None:
         """Queue a record."""
         now = self._process.world.now
-        self._queue.append(_Queued(topic, partition, key, value, now + self._patience_s, on_delivery))
+        self._queue.append(_Queued(topic, partition, key, value, now + self._patience_s, now + _MISSING_S, on_delivery))
         if not self._sending:
             self._sending = True
             self._process.call_later(_LINGER_S, self._send)
@@ -590,7 +585,7 @@ class SimulatedSender:
         try:
             return Wire(self._cluster).simply(carry_out, seconds=_REQUEST_S)
         except Unanswered:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer", False, True)) from None  # noqa: FBT003
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "no answer", False, True)) from None
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -617,7 +612,10 @@ class SimulatedSender:
         def heard(answers: list[tuple[int, int]]) -> None:
             kept = []
             for one, (offset, code) in zip(some, answers, strict=True):
-                if code in (0, 10, 29):
+                gone = code == KafkaError.UNKNOWN_TOPIC_OR_PART and self._process.world.now > one.missing_until
+                if gone:
+                    self._report(one, KafkaError(KafkaError._UNKNOWN_TOPIC), -1)
+                elif code in (0, 10, 29):
                     self._report(one, KafkaError(code) if code else None, offset)
                 else:
                     kept.append(one)
@@ -657,25 +655,18 @@ class SimulatedSender:
         self._heard.wake()
 
 
+@dataclass(slots=True)
 class _Queued:
     """A record that waits for its acknowledgement; `written` is where the broker has it."""
 
-    def __init__(
-        self,
-        topic: str,
-        partition: int,
-        key: bytes | None,
-        value: bytes | None,
-        until: float,
-        report: Callable[[KafkaError | None, Message], None] | None,
-    ) -> None:
-        self.topic = topic
-        self.partition = partition
-        self.key = key
-        self.value = value
-        self.until = until
-        self.report = report
-        self.written: tuple[int, int] | None = None
+    topic: str
+    partition: int
+    key: bytes | None
+    value: bytes | None
+    until: float
+    missing_until: float
+    report: Callable[[KafkaError | None, Message], None] | None
+    written: tuple[int, int] | None = None
 
 
 __all__ = ["DEFAULTS", "NOT_EMPTY", "SimulatedAdmin", "SimulatedConsumer", "SimulatedSender", "cluster_of"]

@@ -74,7 +74,7 @@ class SharedLink(Link):
         self._network = network
 
     @property
-    def lose_requests(self) -> int:  # type: ignore[override]
+    def lose_requests(self) -> int:
         return self._network.lose_requests
 
     @lose_requests.setter
@@ -82,7 +82,7 @@ class SharedLink(Link):
         self._network.lose_requests = number
 
     @property
-    def lose_answers(self) -> int:  # type: ignore[override]
+    def lose_answers(self) -> int:
         return self._network.lose_answers
 
     @lose_answers.setter
@@ -90,7 +90,7 @@ class SharedLink(Link):
         self._network.lose_answers = number
 
     @property
-    def held_until(self) -> float:  # type: ignore[override]
+    def held_until(self) -> float:
         return self._network.held_until
 
     @held_until.setter
@@ -98,7 +98,7 @@ class SharedLink(Link):
         self._network.held_until = at
 
     @property
-    def slow_s(self) -> float:  # type: ignore[override]
+    def slow_s(self) -> float:
         return self._network.slow_s
 
     @slow_s.setter
@@ -173,7 +173,7 @@ class SimulatedLoop(VirtualLoop):
         """Call a function in this loop after so long."""
         self.process.world.later(seconds, self.process, lambda: self._soon(work))
 
-    def run(self, work: Any, *args: Any) -> Any:  # type: ignore[override]  # noqa: ANN401
+    def run(self, work: Any, *args: Any) -> Any:  # noqa: ANN401
         """Run a coroutine, or a function that returns one, to its end."""
         future = self.call_soon_with_future(work(*args) if callable(work) else work)
         if self._own is not None:

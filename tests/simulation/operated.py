@@ -76,7 +76,7 @@ def _cluster_client(net: SimulatedLoop, *, config: Mapping[str, Any], **_: Any) 
 
 
 def _uuid4() -> uuid.UUID:
-    return uuid.UUID(int=random.getrandbits(128))  # noqa: S311 -- the seed's
+    return uuid.UUID(int=random.getrandbits(128))
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -22,7 +22,7 @@ from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.operation_log.records import OperationKind, OperationOutcome
 from mirrorless.operations import run
 from mirrorless.operations.close import close_fence
-from mirrorless.operations.refusals import ALREADY_THERE, Terms
+from mirrorless.operations.refusals import Terms
 from mirrorless.settings import load
 from tests.simulation import threads
 from tests.simulation.administration import MAX_BYTES, AdministeredCluster
@@ -35,6 +35,7 @@ from tests.simulation.world import Violation, World, clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from mirrorless.copy.partition.lease_rows import Report
     from mirrorless.operation_log.records import OperationState
     from mirrorless.operations.run import Ended
     from tests.simulation.threads import SimulatedThread
@@ -43,8 +44,12 @@ TOPIC = "t"
 _FENCED = "78"
 _ENDS_S = 900.0
 _CATCHES_UP_S = 400.0
-_DISCOVERY_S = 5.0
-_CHECKPOINT_S = 4.0
+_DISCOVERY_S = 10.0
+_CHECKPOINT_S = 6.0
+_TICK_S = 20.0
+_EXACT_TICK_S = 60.0
+"""How often the function `copy` is invoked. With identical offsets an invocation waits for 35 s after a kill, so that
+one whose successor is ready before that copies nothing: then as often as by default."""
 KINDS = {
     "kill": 4,
     "suspend": 8,
@@ -110,7 +115,17 @@ STORIES: tuple[tuple[str, ...], ...] = (
     ("failover B", "failback A", "close"),
     ("drill", "switchover B"),
 )
-INTERRUPTING = ("continue", "abort", "continue", "abort", "close", "switchover B", "switchover A", "failover B", "drill")
+INTERRUPTING = (
+    "continue",
+    "abort",
+    "continue",
+    "abort",
+    "close",
+    "switchover B",
+    "switchover A",
+    "failover B",
+    "drill",
+)
 
 
 def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
@@ -121,8 +136,10 @@ def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
     gap = random.choice((5.0, 15.0))
     steps = [Step(4.0 + gap * number, command, _ahead(random)) for number, command in enumerate(story)]
     seconds = steps[-1].at + gap
-    for _ in range(random.choice((0, 0, 1, 1, 2))):
-        steps.append(Step(4.0 + random.random() * seconds, random.choice(INTERRUPTING), _ahead(random)))
+    steps += [
+        Step(4.0 + random.random() * seconds, random.choice(INTERRUPTING), _ahead(random))
+        for _ in range(random.choice((0, 0, 1, 1, 2)))
+    ]
     setup = Setup(
         turns=turns,
         identical=turns and random.random() < 0.4,
@@ -152,8 +169,16 @@ def _ahead(random: Random) -> float:
     return random.choice((0.0, 0.0, 120.0, -120.0))
 
 
-class _Forever:
-    left_s = math.inf
+class _TimeLeft:
+    """The time of one invocation, as `functions.copy` has it."""
+
+    def __init__(self, tick_s: float) -> None:
+        self._until = clock.monotonic() + tick_s * 11 / 6
+
+    @property
+    def left_s(self) -> float:
+        """Seconds for work."""
+        return max(0.0, self._until - clock.monotonic())
 
 
 class Operating:
@@ -164,7 +189,7 @@ class Operating:
         self._without = frozenset(without)
         self.world = world = World(seed)
         world.trace = [] if trace else None
-        set_tick(0.25)
+        set_tick(0.5)
         self._folder = TemporaryDirectory()
         folder = Path(self._folder.name)
         self.clusters = {alias: AdministeredCluster(world, alias) for alias in ("A", "B")}
@@ -177,7 +202,8 @@ class Operating:
         self.background: list[SyncProcess] = []
         self.writers: list[Writer] = []
         self.readers: list[Reader] = []
-        self._healed = False
+        self._invoking = False
+        self._tick_s = _EXACT_TICK_S if self.setup.identical else _TICK_S
         self._actions: dict[str, Callable[..., None]] = {
             "kill": self._kill,
             "suspend": self._suspend,
@@ -190,6 +216,11 @@ class Operating:
             "broker down": self._broker_down,
             "kill copier": self._kill_copier,
         }
+
+    @property
+    def may_be_left_out(self) -> list[Fault | Step]:
+        """What a shorter form of the schedule may lack."""
+        return [*self.faults, *self.setup.steps]
 
     @property
     def copied(self) -> int:
@@ -229,11 +260,11 @@ class Operating:
             self._prepare()
             steps = [one for at, one in enumerate(setup.steps) if len(self.faults) + at not in self._without]
             for one in steps:
-                world.later(one.at, None, lambda one=one: self._give(one.command, ahead_s=one.ahead_s))  # type: ignore[misc]
+                world.later(one.at, None, partial(self._give, one.command, ahead_s=one.ahead_s))
             for number, fault in enumerate(self.faults):
                 if number not in self._without:
-                    world.later(fault.at, None, lambda fault=fault: self._do(fault))  # type: ignore[misc]
-            last = max([one.at for one in (*steps, *self.faults)], default=0.0)
+                    world.later(fault.at, None, partial(self._do, fault))
+            last = max([*(one.at for one in steps), *(one.at for one in self.faults)], default=0.0)
             world.run(last + 2.0)
             self._heal()
             self._wait(self._idle, _ENDS_S, "operators have not ended")
@@ -263,7 +294,7 @@ class Operating:
             for cluster in self.clusters.values():
                 cluster.allow("User:app", TOPIC)
         self._background("discovery", self._discovers)
-        self._wait(lambda: self._is_discovered(), 60.0, "topics were not created")
+        self._wait(self._is_discovered, 60.0, "topics were not created")
         for partition in range(self.setup.partitions):
             self.writers.append(Writer(self.world, self.switch, TOPIC, partition, stays_s=self.setup.stays_s))
         if self.setup.reads:
@@ -287,28 +318,42 @@ class Operating:
         process.begin(work)
 
     def _begin_copiers(self) -> None:
+        """Invoke the function `copy` of each flow, again and again, each time as a process of its own."""
+        if self._invoking:
+            return
+        self._invoking = True
         for flow in self.settings.flows:
-            self._background(f"copier {flow.name}", lambda name=flow.name: self._copies(name))  # type: ignore[misc]
+            self._invoke(flow.name)
+
+    def _invoke(self, flow: str) -> None:
+        if self._invoking:
+            self._background(f"copier {flow}", lambda: self._copies(flow))
+            self.world.later(self._tick_s, None, lambda: self._invoke(flow))
 
     def _copy_once(self) -> None:
         """Have a copy of some records without a process that copies on."""
         self._begin_copiers()
         self.world.run(4.0)
+        self._invoking = False
         for one in self.background:
             if one.name.startswith("copier"):
                 one.kill()
 
     def _copies(self, flow: str) -> None:
-        engine = FunctionsEngine(
-            FlowRef(location=str(self.file), flow=flow), control=Control(), memory=SPARK_WORKER
-        )
-        while True:
-            try:
-                result = engine.run(_Forever(), lambda _: None)
-                self.world.note(f"copier {flow}: {result.note} {result.trouble or ''}")
-            except MirrorlessError as error:
-                self.world.note(f"copier {flow}: {error}")
-            clock.sleep(2.0)
+        place = FlowRef(location=str(self.file), flow=flow)
+        engine = FunctionsEngine(place, control=Control(), memory=SPARK_WORKER)
+        try:
+            result = engine.run(_TimeLeft(self._tick_s), self._reported)
+            self.world.note(f"copier {flow}: {result.note} {result.trouble or ''}")
+        except MirrorlessError as error:
+            self.world.note(f"copier {flow}: {error}")
+        finally:
+            engine.close()
+
+    def _reported(self, reports: list[Report]) -> None:
+        for one in reports:
+            if one.error:
+                self.world.note(f"{one.topic}-{one.partition} {one.state}: {one.error}")
 
     def _discovers(self) -> None:
         while True:
@@ -340,7 +385,10 @@ class Operating:
 
     # Commands
 
-    def _give(self, command: str, *, ahead_s: float = 0.0) -> Given:
+    def _give(self, command: str, *, ahead_s: float = 0.0) -> None:
+        self._begun(command, ahead_s=ahead_s)
+
+    def _begun(self, command: str, *, ahead_s: float = 0.0) -> Given:
         name = f"{command} #{len(self.given)}"
         process = SyncProcess(self.world, name, ahead_s=ahead_s)
         given = Given(command, process, process.begin(lambda: self._command(given)))
@@ -404,10 +452,10 @@ class Operating:
             some[int(which * len(some))].kill()
 
     def _suspend(self, which: float, how_long: float, slept: float, *_: float) -> None:
-        self._stop(which, 0.05 * (400 ** how_long), slept)
+        self._stop(which, 0.05 * (400**how_long), slept)
 
     def _suspend_long(self, which: float, how_long: float, slept: float, *_: float) -> None:
-        self._stop(which, 20.0 * (6 ** how_long), slept)
+        self._stop(which, 20.0 * (6**how_long), slept)
 
     def _stop(self, which: float, seconds: float, slept: float) -> None:
         process = self._operator(which)
@@ -432,17 +480,17 @@ class Operating:
     def _hold_link(self, which: float, cluster: float, how_long: float, *_: float) -> None:
         if (process := self._someone(which)) is not None:
             network = process.network(self._alias(cluster))
-            network.held_until = max(network.held_until, self.world.now + 0.5 * (80 ** how_long))
+            network.held_until = max(network.held_until, self.world.now + 0.5 * (80**how_long))
 
     def _slow_link(self, which: float, cluster: float, slow: float, *_: float) -> None:
         if (process := self._someone(which)) is not None:
             process.network(self._alias(cluster)).slow_s = 0.5 * slow
 
     def _cluster_down(self, cluster: float, how_long: float, *_: float) -> None:
-        self._down(self.clusters[self._alias(cluster)], {1, 2, 3}, 5.0 * (10 ** how_long))
+        self._down(self.clusters[self._alias(cluster)], {1, 2, 3}, 5.0 * (10**how_long))
 
     def _broker_down(self, cluster: float, how_long: float, which: float, *_: float) -> None:
-        self._down(self.clusters[self._alias(cluster)], {1 + int(which * 3)}, 1.0 * (10 ** how_long))
+        self._down(self.clusters[self._alias(cluster)], {1 + int(which * 3)}, 1.0 * (10**how_long))
 
     def _down(self, cluster: AdministeredCluster, brokers: set[int], seconds: float) -> None:
         cluster.down |= brokers
@@ -453,7 +501,6 @@ class Operating:
 
     def _heal(self) -> None:
         """End all faults."""
-        self._healed = True
         self.world.note("everything is healed")
         for cluster in self.clusters.values():
             cluster.up({1, 2, 3})
@@ -469,12 +516,12 @@ class Operating:
     def _idle(self) -> bool:
         return all(one.thread.over or one.process.dead for one in self.given)
 
-    def _wait(self, over: Callable[[], bool], seconds: float, what: str) -> None:
+    def _wait(self, over: Callable[[], bool], seconds: float, what: str | Callable[[], str]) -> None:
         """Run until something is true; raises `Violation` if it does not become so in time."""
         until = self.world.now + seconds
         while not over():
             if self.world.now >= until:
-                raise Violation(f"{what} after {seconds:.0f} s")
+                raise Violation(f"{what if isinstance(what, str) else what()} after {seconds:.0f} s")
             self.world.run(min(0.5, until - self.world.now))
             self._fail_with_threads()
 
@@ -485,7 +532,7 @@ class Operating:
                 raise error
 
     def _do_command(self, command: str) -> Given:
-        given = self._give(command)
+        given = self._begun(command)
         self._wait(lambda: given.thread.over, _ENDS_S, f"{command} has not ended")
         return given
 
@@ -522,28 +569,27 @@ class Operating:
             for line in closed.lines or ():
                 if "no operation explains" in line:
                     raise Violation(f"close: {line}")
-        self._check_fences(alias, completed, abandoned=abandoned)
+        self._check_fences(alias, abandoned=abandoned)
         self._check_writers(alias)
-        if not self.setup.copies or not any(not one.dead for one in self.background if one.name.startswith("copier")):
-            self._begin_copiers()
-        else:
-            self._begin_copiers()
+        self._begin_copiers()
         for one in self.writers:
             one.stopped = True
         if abandoned:
             self._check_abandoned(alias)
             return
         self._check_states(alias)
-        self._wait(lambda: not self._lacks(alias), _CATCHES_UP_S, self._lacking(alias))
-        self._check_records(alias, completed)
+        self._wait(lambda: not self._lacks(alias), _CATCHES_UP_S, lambda: self._lacking(alias))
+        self._check_records(alias)
         self._check_groups(alias)
 
-    def _check_fences(self, alias: str, completed: list[OperationState], *, abandoned: bool) -> None:
+    def _check_fences(self, alias: str, *, abandoned: bool) -> None:
         for cluster in self.clusters.values():
             explained = abandoned and cluster.alias != alias
             for name, topic in cluster.topics.items():
                 if topic.configs.get(MAX_BYTES) == _FENCED and not explained:
-                    raise Violation(f"{name} on {cluster.alias} has {MAX_BYTES}={_FENCED}, and no operation explains it")
+                    raise Violation(
+                        f"{name} on {cluster.alias} has {MAX_BYTES}={_FENCED}, and no operation explains it"
+                    )
             denied = [one for one in cluster.acls if one.permission == "DENY"]
             if denied and not explained:
                 raise Violation(f"{denied[0]} on {cluster.alias}, and no operation explains it")
@@ -606,7 +652,9 @@ class Operating:
         return missing + (written - self._tail() - self._has(other, TOPIC if self.setup.turns else f"{alias}.{TOPIC}"))
 
     def _lacking(self, alias: str) -> str:
-        return f"{alias} is live; records are not everywhere"
+        lacks = sorted(self._lacks(alias))
+        where = {one: (self._has("A", *self._names("A"))[one], self._has("B", *self._names("B"))[one]) for one in lacks}
+        return f"{alias} is live; {len(lacks)} records are not everywhere (on A, on B): {[*where.items()][:4]}"
 
     def _tail(self) -> Counter[int]:
         """Records that a failover of flows that take turns may have left on the old cluster."""
@@ -619,7 +667,7 @@ class Operating:
             number for one in self.writers for number, (there, _) in one.acknowledged.items() if there == "A"
         )
 
-    def _check_records(self, alias: str, completed: list[OperationState]) -> None:
+    def _check_records(self, alias: str) -> None:
         has, wanted = self._has(alias, *self._names(alias)), self._acknowledged()
         if lost := wanted - self._tail() - has:
             raise Violation(f"{alias} lacks {sum(lost.values())} records: {sorted(lost)[:5]}")
@@ -640,7 +688,9 @@ class Operating:
             self._wait(
                 lambda one=one: not wanted.keys() - one.seen.keys(),  # type: ignore[misc]
                 60.0,
-                f"group {one.group} on {alias} has not read {sorted(wanted.keys() - one.seen.keys())[:5]}",
+                lambda one=one: (  # type: ignore[misc]
+                    f"group {one.group} on {alias} has not read {sorted(wanted.keys() - one.seen.keys())[:5]}"
+                ),
             )
 
     def _check_abandoned(self, alias: str) -> None:

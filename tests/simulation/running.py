@@ -14,10 +14,13 @@ import pytest
 
 from tests.simulation.copier import replace_clients
 from tests.simulation.copying import Copying
+from tests.simulation.operated import operated
+from tests.simulation.operating import Operating
 from tests.simulation.world import Violation, clock, install, uninstall
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
+    from contextlib import AbstractContextManager
 
 
 @dataclass
@@ -44,10 +47,15 @@ def prepared() -> Iterator[None]:
             uninstall(names)
 
 
-def run_seed(seed: int, *, without: Collection[int] = (), trace: bool = False) -> Outcome:
+SCHEDULES: dict[str, type[Copying | Operating]] = {"copy": Copying, "operations": Operating}
+"""What a seed is a schedule of."""
+PREPARED: dict[str, Callable[[], AbstractContextManager[None]]] = {"copy": prepared, "operations": operated}
+
+
+def run_seed(seed: int, *, of: str = "copy", without: Collection[int] = (), trace: bool = False) -> Outcome:
     """Run one schedule."""
     random.seed(seed)  # the jitter of pauses
-    schedule = Copying(seed, without=without, trace=trace)
+    schedule = SCHEDULES[of](seed, without=without, trace=trace)
     clock.world = schedule.world
     outcome, began = Outcome(seed), time.process_time()
     try:
@@ -60,19 +68,21 @@ def run_seed(seed: int, *, without: Collection[int] = (), trace: bool = False) -
         if trace:
             outcome.error += "\n" + "".join(traceback.format_exception(error))
     outcome.cpu_s = time.process_time() - began
-    outcome.copied = schedule.truth.copied
+    outcome.copied = schedule.copied
     outcome.events = schedule.world.events
     outcome.trace = schedule.world.trace or []
     return outcome
 
 
-def shrunk(seed: int, outcome: Outcome) -> str:
+def shrunk(seed: int, outcome: Outcome, *, of: str = "copy") -> str:
     """The faults of a failing seed that it needs to fail, one a line."""
-    faults = Copying(seed).faults
+    schedule = SCHEDULES[of](seed)
+    faults = schedule.may_be_left_out
+    schedule.world.close()
     without: set[int] = set()
     for number in range(len(faults)):
-        if run_seed(seed, without=without | {number}).error is not None:
+        if run_seed(seed, of=of, without=without | {number}).error is not None:
             without.add(number)
-    left = run_seed(seed, without=without)
+    left = run_seed(seed, of=of, without=without)
     lines = [str(fault) for number, fault in enumerate(faults) if number not in without]
-    return "\n".join([str(Copying(seed).setup), *lines, str(left.error), f"without={sorted(without)}"])
+    return "\n".join([str(schedule.setup), *lines, str(left.error), f"without={sorted(without)}"])

@@ -38,7 +38,9 @@ class SimulatedThread:
         self._token: object = None
         self._woken = False
         self._joining: list[SimulatedThread] = []
-        self._turn, self._done = real_threading.Semaphore(0), real_threading.Semaphore(0)
+        self._turn, self._done = real_threading.Lock(), real_threading.Lock()
+        self._turn.acquire()
+        self._done.acquire()
         self._thread = real_threading.Thread(target=self._run, daemon=True)
         SimulatedThread.every.append(self)
 
@@ -220,7 +222,7 @@ class _Lock:
 
 
 class _Condition(_Lock):
-    def __init__(self, lock: object = None) -> None:
+    def __init__(self, _: object = None) -> None:
         super().__init__()
         self._noticed = Waiting()
 
@@ -285,16 +287,20 @@ class _Threading:
 class _Call:
     def __init__(self, work: Callable[..., Any], args: tuple[Any, ...]) -> None:
         self._found: Any = None
+        self._error: BaseException | None = None
         self._thread = SimulatedThread(running().process, lambda: self._call(work, args), "side-by-side")
         self._thread.start()
 
     def _call(self, work: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self._found = work(*args)
+        try:
+            self._found = work(*args)
+        except Exception as error:  # noqa: BLE001 -- raised where it is waited for
+            self._error = error
 
     def result(self) -> Any:  # noqa: ANN401
         self._thread.join()
-        if self._thread.error is not None:
-            raise self._thread.error
+        if self._error is not None:
+            raise self._error
         return self._found
 
 
