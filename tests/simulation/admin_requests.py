@@ -188,6 +188,7 @@ class SimulatedRequests:
             raise kafka_errors.KafkaTimeoutError("no answer") from None
 
     def _change(self, carry_out: Callable[[], Any], *, node: int | None = None) -> Any:  # noqa: ANN401
+        self._wire.process.about_to_write()
         try:
             return self._wire.simply(carry_out, seconds=_REQUEST_S, node=node, again=False)
         except Unanswered:

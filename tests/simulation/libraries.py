@@ -287,6 +287,8 @@ class SimulatedAdmin:
     def _each(
         self, keys: Sequence[Any], carry_out: Callable[[], Mapping[Any, Any]], seconds: float, *, changes: bool = False
     ) -> dict[Any, Future[Any]]:
+        if changes:
+            self._wire.process.about_to_write()
         again = not changes or self._wire.process.world.random.random() > _MUTATIONS_LOST
         try:
             found = self._wire.simply(carry_out, seconds=seconds, again=again)
@@ -530,6 +532,7 @@ class SimulatedSender:
         on_delivery: Callable[[KafkaError | None, Message], None] | None = None,
     ) -> None:
         """Queue a record."""
+        self._process.about_to_write()
         now = self._process.world.now
         self._queue.append(_Queued(topic, partition, key, value, now + self._patience_s, now + _MISSING_S, on_delivery))
         if not self._sending:

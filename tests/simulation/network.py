@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 _RETRY_S = 0.1
+_RENEWING = ("operation owner", "run mark")
+"""Threads whose writes are renewals."""
 
 
 class Unanswered(Exception):
@@ -46,10 +48,25 @@ class SyncProcess(Process):
         self.networks: dict[str, Network] = {}
         self.own: dict[str, Any] = {}
         """What modules of the product keep for a process."""
+        self.writes = 0
+        self.stop_at: dict[int, tuple[float, bool]] = {}
+        """Before which of its writes it is suspended: for how long, and whether its machine sleeps."""
 
     def network(self, alias: str) -> Network:
         """The network to a cluster."""
         return self.networks.setdefault(alias, Network())
+
+    def about_to_write(self) -> None:
+        """Suspend the process if that is planned before this write; renewals do not count."""
+        if running().name in _RENEWING:
+            return
+        self.writes += 1
+        if (stop := self.stop_at.pop(self.writes, None)) is not None:
+            seconds, slept = stop
+            self.world.events["suspended before a write"] += 1
+            self.suspend()
+            self.world.later(seconds, None, lambda: self.resume(slept=slept))
+            running().block(0.0)
 
     def begin(self, work: Callable[[], object], name: str = "main") -> SimulatedThread:
         """Run something in a thread of this process."""

@@ -45,6 +45,8 @@ _FENCED = "78"
 _ENDS_S = 900.0
 _CATCHES_UP_S = 400.0
 _DISCOVERY_S = 10.0
+_QUIET_S = 1_004.0
+"""Until then nothing goes wrong."""
 _CHECKPOINT_S = 6.0
 _TICK_S = 20.0
 _EXACT_TICK_S = 60.0
@@ -67,14 +69,20 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Step:
-    """A command that an operator gives `at` so many seconds, from a machine whose clock is `ahead_s` ahead."""
+    """A command that an operator gives `at` so many seconds, from a machine whose clock is `ahead_s` ahead.
+
+    Its process is suspended before its write number `stop_at`, counted from 1.
+    """
 
     at: float
     command: str
-    ahead_s: float
+    ahead_s: float = 0.0
+    stop_at: int = 0
+    stop_s: float = 0.0
 
     def __str__(self) -> str:
-        return f"{self.at:7.2f} s {self.command} (clock {self.ahead_s:+.0f} s)"
+        stop = f", suspended before write {self.stop_at} for {self.stop_s:.0f} s" if self.stop_at else ""
+        return f"{self.at:7.2f} s {self.command} (clock {self.ahead_s:+.0f} s{stop})"
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,7 @@ class Setup:
     copies: bool
     checkpoints: bool
     reads: bool
+    copier_stops: int
     stays_s: float
     stranded: str
     steps: tuple[Step, ...]
@@ -115,6 +124,8 @@ STORIES: tuple[tuple[str, ...], ...] = (
     ("failover B", "failback A", "close"),
     ("drill", "switchover B"),
 )
+_WRITES = {"switchover": 45, "failover": 30, "failback": 60, "close": 10, "drill": 1}
+"""About how many writes each command has."""
 INTERRUPTING = (
     "continue",
     "abort",
@@ -132,22 +143,18 @@ def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
     """What a seed stands for."""
     random = Random(f"operate {seed}")
     turns = random.random() < 0.5
-    story = random.choice(STORIES)
-    gap = random.choice((5.0, 15.0))
-    steps = [Step(4.0 + gap * number, command, _ahead(random)) for number, command in enumerate(story)]
-    seconds = steps[-1].at + gap
-    steps += [
-        Step(4.0 + random.random() * seconds, random.choice(INTERRUPTING), _ahead(random))
-        for _ in range(random.choice((0, 0, 1, 1, 2)))
-    ]
+    suspended = random.random() < 0.6
+    steps = _suspended_steps(random) if suspended else _steps(random)
+    seconds = steps[-1].at + 5.0
     setup = Setup(
         turns=turns,
         identical=turns and random.random() < 0.4,
         fence=random.choice(("config", "acl")),
         partitions=random.choice((1, 2)),
-        copies=random.random() < 0.6,
-        checkpoints=random.random() < 0.5,
+        copies=random.random() < (0.3 if suspended else 0.6),
+        checkpoints=random.random() < 0.3,
         reads=random.random() < 0.7,
+        copier_stops=random.choice((0, 0, 0, *range(1, 8))),
         stays_s=random.choice((0.2, 2.0, 8.0)),
         stranded=random.choice(("topic", "leave", "reset")),
         steps=tuple(sorted(steps, key=lambda one: one.at)),
@@ -160,9 +167,49 @@ def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
             random.choices(some, weights)[0],
             tuple(random.random() for _ in range(4)),
         )
-        for _ in range(random.choice((0, 1, 2, 4, 8)))
+        for _ in range(random.choice((0, 0, 1, 2) if suspended else (0, 1, 2, 4, 8)))
     ]
     return setup, sorted(faults, key=lambda one: one.at)
+
+
+def _steps(random: Random) -> list[Step]:
+    """Commands one after the other, and others in between."""
+    story = random.choice(STORIES)
+    gap = random.choice((5.0, 15.0))
+    steps = [Step(4.0 + gap * number, command, _ahead(random)) for number, command in enumerate(story)]
+    return steps + [
+        Step(4.0 + random.random() * (steps[-1].at + gap), random.choice(INTERRUPTING), _ahead(random))
+        for _ in range(random.choice((0, 0, 1, 1, 2)))
+    ]
+
+
+def _suspended_steps(random: Random) -> list[Step]:
+    """Commands of which one is suspended before a write, while another process continues or aborts, and goes on."""
+    story = random.choice(STORIES)
+    which = random.randrange(len(story))
+    steps: list[Step] = []
+    at = 4.0
+    for number, command in enumerate(story):
+        if number < which or command == "drill":
+            steps.append(Step(at, command, _ahead(random)))
+            at += 12.0
+            continue
+        if number == which:
+            stop_s = random.choice((9.0, 20.0, 30.0, 45.0, 90.0, 700.0))
+            steps.append(Step(at, command, _ahead(random), random.randint(1, _WRITES[command.split()[0]]), stop_s))
+            at += 4.0 + random.random() * 4
+            if random.random() < 0.9:
+                steps.append(Step(at, random.choice(("continue", "abort")), _ahead(random)))
+                at += 12.0
+            if random.random() < 0.4:
+                steps.append(Step(at, command, _ahead(random)))
+                at += 10.0
+            continue
+        steps.append(Step(at, command, _ahead(random)))
+        at += 12.0
+    if random.random() < 0.5:
+        steps.append(Step(at, random.choice(("close", "switchover A", "switchover B")), _ahead(random)))
+    return steps
 
 
 def _ahead(random: Random) -> float:
@@ -260,7 +307,7 @@ class Operating:
             self._prepare()
             steps = [one for at, one in enumerate(setup.steps) if len(self.faults) + at not in self._without]
             for one in steps:
-                world.later(one.at, None, partial(self._give, one.command, ahead_s=one.ahead_s))
+                world.later(one.at, None, partial(self._give, one))
             for number, fault in enumerate(self.faults):
                 if number not in self._without:
                     world.later(fault.at, None, partial(self._do, fault))
@@ -315,6 +362,8 @@ class Operating:
     def _background(self, name: str, work: Callable[[], None]) -> None:
         process = SyncProcess(self.world, name)
         self.background.append(process)
+        if self.setup.copier_stops and name.startswith("copier") and self.world.now > _QUIET_S:
+            process.stop_at[self.setup.copier_stops] = (10.0 + self.world.random.random() * 60.0, False)
         process.begin(work)
 
     def _begin_copiers(self) -> None:
@@ -385,8 +434,10 @@ class Operating:
 
     # Commands
 
-    def _give(self, command: str, *, ahead_s: float = 0.0) -> None:
-        self._begun(command, ahead_s=ahead_s)
+    def _give(self, step: Step) -> None:
+        given = self._begun(step.command, ahead_s=step.ahead_s)
+        if step.stop_at:
+            given.process.stop_at[step.stop_at] = (step.stop_s, step.at % 2 < 1)
 
     def _begun(self, command: str, *, ahead_s: float = 0.0) -> Given:
         name = f"{command} #{len(self.given)}"
