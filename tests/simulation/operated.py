@@ -6,10 +6,12 @@ import random
 import uuid
 from collections.abc import MutableMapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mirrorless import settings
 from mirrorless.clusters import admin as admin_module
 from mirrorless.clusters import clients as cluster_clients
 from mirrorless.clusters import side_by_side
@@ -94,6 +96,7 @@ def operated() -> Iterator[None]:
         monkeypatch.setattr(lease_run, "_slots", PerProcess("slots"))
         monkeypatch.setattr(preflight, "examine", lambda _: [])  # `mirrorless doctor` opens sockets
         monkeypatch.setattr(uuid, "uuid4", _uuid4)
+        monkeypatch.setattr(settings, "load", lru_cache(maxsize=4)(settings.load))  # nobody edits the file
         monkeypatch.setattr(clock, "sleeps", threads.sleep)
         clocks, locks = install(), threads.install()
         try:

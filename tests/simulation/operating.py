@@ -305,6 +305,7 @@ class Operating:
         world, setup = self.world, self.setup
         try:
             self._prepare()
+            self._before = self._snapshot()
             steps = [one for at, one in enumerate(setup.steps) if len(self.faults) + at not in self._without]
             for one in steps:
                 world.later(one.at, None, partial(self._give, one))
@@ -621,6 +622,8 @@ class Operating:
                 if "no operation explains" in line:
                     raise Violation(f"close: {line}")
         self._check_fences(alias, abandoned=abandoned)
+        if not completed and not self.setup.checkpoints:
+            self._check_restored()
         self._check_writers(alias)
         self._begin_copiers()
         for one in self.writers:
@@ -632,6 +635,7 @@ class Operating:
         self._wait(lambda: not self._lacks(alias), _CATCHES_UP_S, lambda: self._lacking(alias))
         self._check_records(alias)
         self._check_groups(alias)
+        self._check_report(completed)
 
     def _check_fences(self, alias: str, *, abandoned: bool) -> None:
         for cluster in self.clusters.values():
@@ -724,13 +728,49 @@ class Operating:
             raise Violation(f"{alias} lacks {sum(lost.values())} records: {sorted(lost)[:5]}")
         if more := has - wanted:
             raise Violation(f"{alias} has records twice: {sorted(more)[:5]}")
-        if not self.setup.turns:
+        if self.setup.turns:
+            for one in self.clusters:
+                self._check_order(one)
+
+    def _check_order(self, alias: str) -> None:
+        """With one name on both clusters, what a writer wrote last is last."""
+        for number, values in self.clusters[alias].values(TOPIC).items():
+            some = [int.from_bytes(one) for one in values]
+            if some != sorted(some):
+                raise Violation(f"{TOPIC}-{number} on {alias} is out of order: {some}")
+
+    def _check_restored(self) -> None:
+        """Undone means that both clusters are as before."""
+        now = self._snapshot()
+        for what, before in self._before.items():
+            if now.get(what) != before:
+                raise Violation(f"everything was undone, but {what} is {now.get(what)}, not {before}")
+        if created := [what for what in now.keys() - self._before.keys() if what.startswith("group")]:
+            raise Violation(f"everything was undone, but {created[0]} was created: {now[created[0]]}")
+
+    def _snapshot(self) -> dict[str, object]:
+        """What an operation changes that is undone."""
+        found: dict[str, object] = {}
+        for alias, cluster in self.clusters.items():
+            found[f"ACLs of {alias}"] = frozenset(cluster.acls)
+            for name in sorted(cluster.topics.keys() & {TOPIC, "A.t", "B.t"}):
+                found[f"configs of {name} on {alias}"] = dict(cluster.topics[name].configs)
+        for name, group in self.clusters["B"].groups.items():
+            if group.offsets:
+                found[f"group {name}"] = {place: offset for place, (offset, _) in group.offsets.items()}
+        return found
+
+    def _check_report(self, completed: list[OperationState]) -> None:
+        """A group has read no more records again than the report of the only move says."""
+        if len(completed) != 1 or completed[0].request.kind is not OperationKind.SWITCHOVER:
             return
-        for cluster in self.clusters.values():
-            for number, values in cluster.values(TOPIC).items():
-                some = [int.from_bytes(one) for one in values]
-                if some != sorted(some):
-                    raise Violation(f"{TOPIC}-{number} on {cluster.alias} is out of order: {some}")
+        said = completed[0].data("groups")
+        for one in self.readers:
+            again = said["read_again"].get(one.group, 0)
+            if one.group not in said["staying"] and one.repeated["B"] > again:
+                raise Violation(
+                    f"group {one.group} has read {one.repeated['B']} records again, the report says {again}"
+                )
 
     def _check_groups(self, alias: str) -> None:
         """A group reads everything in the end."""
@@ -749,3 +789,4 @@ class Operating:
         has = self._has(alias, TOPIC)
         if more := has - self._acknowledged():
             raise Violation(f"{alias} has records twice: {sorted(more)[:5]}")
+        self._check_order(alias)

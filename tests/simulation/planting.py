@@ -32,11 +32,15 @@ def planted(name: str, folder: Path) -> dict[str, str]:
 
 
 def search(name: str, *, first: int, schedules: int) -> tuple[int, str] | None:
-    """Run schedules with a planted fault until one fails; returns its seed and what it showed."""
+    """Run schedules with a planted fault until one fails; returns its seed and what it showed.
+
+    Those in the folder `operations` are searched with schedules of operations.
+    """
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         environment = planted(name, folder)
-        arguments = ["--first-failure", "--seed", str(first), "--schedules", str(schedules)]
+        of = name.rpartition("/")[0] or "copy"
+        arguments = ["--of", of, "--first-failure", "--seed", str(first), "--schedules", str(schedules)]
         ended = subprocess.run(
             [sys.executable, "-m", "tests.simulation", *arguments],
             cwd=folder,
@@ -53,7 +57,7 @@ def search(name: str, *, first: int, schedules: int) -> tuple[int, str] | None:
 
 def names() -> list[str]:
     """The planted faults."""
-    return sorted(one.stem for one in FOLDER.glob("*.patch"))
+    return sorted(str(one.relative_to(FOLDER).with_suffix("")) for one in FOLDER.rglob("*.patch"))
 
 
 def main() -> None:
