@@ -532,7 +532,7 @@ class SimulatedSender:
         on_delivery: Callable[[KafkaError | None, Message], None] | None = None,
     ) -> None:
         """Queue a record."""
-        self._process.about_to_write()
+        self._process.about_to_write(topic)
         now = self._process.world.now
         self._queue.append(_Queued(topic, partition, key, value, now + self._patience_s, now + _MISSING_S, on_delivery))
         if not self._sending:

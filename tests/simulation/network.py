@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mirrorless.operation_log.topic import OPERATIONS_TOPIC
 from tests.simulation.client import Link, SimulatedClient
-from tests.simulation.threads import SimulatedThread, running, wait_for
+from tests.simulation.threads import Killed, SimulatedThread, running, wait_for
 from tests.simulation.world import Process, clock
 from tests.support.virtual_loop import VirtualLoop
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _RETRY_S = 0.1
 _RENEWING = ("operation owner", "run mark")
 """Threads whose writes are renewals."""
+_COPYING = ("mm2-offset-syncs.", "mm2-offsets.")
 
 
 class Unanswered(Exception):
@@ -48,22 +50,30 @@ class SyncProcess(Process):
         self.networks: dict[str, Network] = {}
         self.own: dict[str, Any] = {}
         """What modules of the product keep for a process."""
-        self.writes = 0
-        self.stop_at: dict[int, tuple[float, bool]] = {}
-        """Before which of its writes it is suspended: for how long, and whether its machine sleeps."""
+        self.writes: Counter[str] = Counter()
+        self.stop_at: dict[tuple[str, int], tuple[float, bool]] = {}
+        """Before which of its writes it is suspended: for how long, and whether its machine sleeps; it is killed if
+        that is 0. Writes are counted by kind: `record` is one of the operations' logs, `effect` any other."""
 
     def network(self, alias: str) -> Network:
         """The network to a cluster."""
         return self.networks.setdefault(alias, Network())
 
-    def about_to_write(self) -> None:
-        """Suspend the process if that is planned before this write; renewals do not count."""
-        if running().name in _RENEWING:
+    def about_to_write(self, topic: str = "") -> None:
+        """Suspend the process if that is planned before this write; renewals do not count, nor a copy beside others."""
+        is_copy = topic.startswith(_COPYING) and not self.name.startswith("copier")
+        if running().name in _RENEWING or is_copy:
             return
-        self.writes += 1
-        if (stop := self.stop_at.pop(self.writes, None)) is not None:
+        kind = "record" if topic == OPERATIONS_TOPIC else "effect"
+        self.writes[kind] += 1
+        if (stop := self.stop_at.pop((kind, self.writes[kind]), None)) is not None:
             seconds, slept = stop
+            if not seconds:
+                self.world.events["killed before a write"] += 1
+                self.kill()
+                raise Killed
             self.world.events["suspended before a write"] += 1
+            self.world.note(f"{self.name} is before {kind} {self.writes[kind]} {topic}")
             self.suspend()
             self.world.later(seconds, None, lambda: self.resume(slept=slept))
             running().block(0.0)

@@ -71,17 +71,17 @@ KINDS = {
 class Step:
     """A command that an operator gives `at` so many seconds, from a machine whose clock is `ahead_s` ahead.
 
-    Its process is suspended before its write number `stop_at`, counted from 1.
+    Its process is suspended before the write `stop_at`, as `SyncProcess` counts them, or killed if `stop_s` is 0.
     """
 
     at: float
     command: str
     ahead_s: float = 0.0
-    stop_at: int = 0
+    stop_at: tuple[str, int] | None = None
     stop_s: float = 0.0
 
     def __str__(self) -> str:
-        stop = f", suspended before write {self.stop_at} for {self.stop_s:.0f} s" if self.stop_at else ""
+        stop = f", stopped before {self.stop_at[0]} {self.stop_at[1]} for {self.stop_s:.0f} s" if self.stop_at else ""
         return f"{self.at:7.2f} s {self.command} (clock {self.ahead_s:+.0f} s{stop})"
 
 
@@ -124,8 +124,9 @@ STORIES: tuple[tuple[str, ...], ...] = (
     ("failover B", "failback A", "close"),
     ("drill", "switchover B"),
 )
-_WRITES = {"switchover": 45, "failover": 30, "failback": 60, "close": 10, "drill": 1}
-"""About how many writes each command has."""
+_EFFECTS = {"switchover": 12, "failover": 8, "failback": 16, "close": 6, "drill": 1, "continue": 12, "abort": 8}
+_RECORDS = {"switchover": 40, "failover": 26, "failback": 46, "close": 2, "drill": 1, "continue": 30, "abort": 16}
+"""About how many writes each command has, of each kind."""
 INTERRUPTING = (
     "continue",
     "abort",
@@ -195,12 +196,17 @@ def _suspended_steps(random: Random) -> list[Step]:
             at += 12.0
             continue
         if number == which:
-            stop_s = random.choice((9.0, 20.0, 30.0, 45.0, 90.0, 700.0))
-            steps.append(Step(at, command, _ahead(random), random.randint(1, _WRITES[command.split()[0]]), stop_s))
+            stop_s = random.choice((0.0, 9.0, 20.0, 30.0, 45.0, 90.0, 700.0))
+            steps.append(Step(at, command, _ahead(random), _stop_at(random, command), stop_s))
             at += 4.0 + random.random() * 4
             if random.random() < 0.9:
-                steps.append(Step(at, random.choice(("continue", "abort")), _ahead(random)))
+                other = random.choice(("continue", "abort"))
+                stop = _stop_at(random, other) if random.random() < 0.3 else None
+                steps.append(Step(at, other, _ahead(random), stop, random.choice((20.0, 45.0, 90.0))))
                 at += 12.0
+                if stop is not None:
+                    steps.append(Step(at, random.choice(("continue", "abort")), _ahead(random)))
+                    at += 10.0
             if random.random() < 0.4:
                 steps.append(Step(at, command, _ahead(random)))
                 at += 10.0
@@ -210,6 +216,12 @@ def _suspended_steps(random: Random) -> list[Step]:
     if random.random() < 0.5:
         steps.append(Step(at, random.choice(("close", "switchover A", "switchover B")), _ahead(random)))
     return steps
+
+
+def _stop_at(random: Random, command: str) -> tuple[str, int]:
+    """A write of a command."""
+    kind, most = ("effect", _EFFECTS) if random.random() < 0.75 else ("record", _RECORDS)
+    return kind, random.randint(1, most[command.split(maxsplit=1)[0]])
 
 
 def _ahead(random: Random) -> float:
@@ -364,7 +376,7 @@ class Operating:
         process = SyncProcess(self.world, name)
         self.background.append(process)
         if self.setup.copier_stops and name.startswith("copier") and self.world.now > _QUIET_S:
-            process.stop_at[self.setup.copier_stops] = (10.0 + self.world.random.random() * 60.0, False)
+            process.stop_at["effect", self.setup.copier_stops] = (10.0 + self.world.random.random() * 60.0, False)
         process.begin(work)
 
     def _begin_copiers(self) -> None:
@@ -437,7 +449,7 @@ class Operating:
 
     def _give(self, step: Step) -> None:
         given = self._begun(step.command, ahead_s=step.ahead_s)
-        if step.stop_at:
+        if step.stop_at is not None:
             given.process.stop_at[step.stop_at] = (step.stop_s, step.at % 2 < 1)
 
     def _begun(self, command: str, *, ahead_s: float = 0.0) -> Given:
