@@ -165,18 +165,27 @@ class AdministeredCluster(SimulatedCluster):
         return found
 
     def produce(
-        self, place: TopicPartition, records: Sequence[tuple[bytes | None, bytes | None]], *, principal: str = ""
+        self,
+        place: TopicPartition,
+        records: Sequence[tuple[bytes | None, bytes | None]],
+        *,
+        principal: str = "",
+        producer: tuple[int, int] = (-1, -1),
     ) -> tuple[int, int]:
-        """Append what a plain producer sends; returns the first offset and the error code.
+        """Append what a producer sends; returns the first offset and the error code.
 
-        A `principal` is bound by ACLs, clients of this program are super users.
+        A `principal` is bound by ACLs, clients of this program are super users. `producer` is the id of an idempotent
+        one and the sequence, which is not checked: none of its requests is lost.
         """
         found = self.led(place)
         if isinstance(found, int):
             return -1, found
         if principal and self._denies(place[0]):
             return -1, TOPIC_DENIED
-        batch = batch_of(records, timestamp_ms=self.world.now_ms)
+        known = (
+            {"producer_id": producer[0], "producer_epoch": 0, "base_sequence": producer[1]} if producer[0] >= 0 else {}
+        )
+        batch = batch_of(records, timestamp_ms=self.world.now_ms, **known)
         size = len(batch.header.pack()) + len(batch.body)
         if found.log.max_message_bytes is not None and size > found.log.max_message_bytes:
             return -1, MESSAGE_TOO_LARGE

@@ -48,7 +48,12 @@ class Writer:
         cluster: AdministeredCluster = world.clusters[self._alias]  # type: ignore[assignment]
         count = world.random.choice((1, 1, 3))
         numbers = range(self._number, self._number + count)
-        _, code = cluster.produce(self._place, [(_KEY, value_of(one)) for one in numbers], principal="User:app")
+        _, code = cluster.produce(
+            self._place,
+            [(_KEY, value_of(one)) for one in numbers],
+            principal="User:app",
+            producer=(1_000 + self._place[1], self._number % 1_000_000),
+        )
         if code:
             self.refused[self._alias] += 1
             self._looked = -1e9

@@ -45,6 +45,8 @@ _FENCED = "78"
 _ENDS_S = 900.0
 _CATCHES_UP_S = 400.0
 _DISCOVERY_S = 10.0
+_PATIENCE_S = 100.0
+"""How long an operator waits for the command before."""
 _QUIET_S = 1_004.0
 """Until then nothing goes wrong."""
 _CHECKPOINT_S = 6.0
@@ -71,6 +73,7 @@ KINDS = {
 class Step:
     """A command that an operator gives `at` so many seconds, from a machine whose clock is `ahead_s` ahead.
 
+    One that does not interrupt waits until the commands before it have ended, unless they are suspended.
     Its process is suspended before the write `stop_at`, as `SyncProcess` counts them, or killed if `stop_s` is 0.
     """
 
@@ -79,6 +82,7 @@ class Step:
     ahead_s: float = 0.0
     stop_at: tuple[str, int] | None = None
     stop_s: float = 0.0
+    interrupts: bool = False
 
     def __str__(self) -> str:
         stop = f", stopped before {self.stop_at[0]} {self.stop_at[1]} for {self.stop_s:.0f} s" if self.stop_at else ""
@@ -179,7 +183,7 @@ def _steps(random: Random) -> list[Step]:
     gap = random.choice((5.0, 15.0))
     steps = [Step(4.0 + gap * number, command, _ahead(random)) for number, command in enumerate(story)]
     return steps + [
-        Step(4.0 + random.random() * (steps[-1].at + gap), random.choice(INTERRUPTING), _ahead(random))
+        Step(4.0 + random.random() * (steps[-1].at + gap), random.choice(INTERRUPTING), _ahead(random), interrupts=True)
         for _ in range(random.choice((0, 0, 1, 1, 2)))
     ]
 
@@ -202,7 +206,8 @@ def _suspended_steps(random: Random) -> list[Step]:
             if random.random() < 0.9:
                 other = random.choice(("continue", "abort"))
                 stop = _stop_at(random, other) if random.random() < 0.3 else None
-                steps.append(Step(at, other, _ahead(random), stop, random.choice((20.0, 45.0, 90.0))))
+                stop_s = random.choice((20.0, 45.0, 90.0))
+                steps.append(Step(at, other, _ahead(random), stop, stop_s, interrupts=True))
                 at += 12.0
                 if stop is not None:
                     steps.append(Step(at, random.choice(("continue", "abort")), _ahead(random)))
@@ -262,6 +267,7 @@ class Operating:
         self.writers: list[Writer] = []
         self.readers: list[Reader] = []
         self._invoking = False
+        self._left = 0
         self._tick_s = _EXACT_TICK_S if self.setup.identical else _TICK_S
         self._actions: dict[str, Callable[..., None]] = {
             "kill": self._kill,
@@ -324,8 +330,11 @@ class Operating:
             for number, fault in enumerate(self.faults):
                 if number not in self._without:
                     world.later(fault.at, None, partial(self._do, fault))
+            self._left = len(steps)
             last = max([*(one.at for one in steps), *(one.at for one in self.faults)], default=0.0)
             world.run(last + 2.0)
+            self._wait(lambda: not self._left, 2_000.0, "commands were not given")
+            world.run(2.0)
             self._heal()
             self._wait(self._idle, _ENDS_S, "operators have not ended")
             self._finish()
@@ -447,7 +456,12 @@ class Operating:
 
     # Commands
 
-    def _give(self, step: Step) -> None:
+    def _give(self, step: Step, waited_s: float = 0.0) -> None:
+        busy = [one for one in self.given if not (one.thread.over or one.process.dead or one.process.suspended)]
+        if busy and not step.interrupts and waited_s < _PATIENCE_S:
+            self.world.later(1.0, None, partial(self._give, step, waited_s + 1.0))
+            return
+        self._left -= 1
         given = self._begun(step.command, ahead_s=step.ahead_s)
         if step.stop_at is not None:
             given.process.stop_at[step.stop_at] = (step.stop_s, step.at % 2 < 1)
