@@ -9,8 +9,11 @@ TOOLS := .venv-sam
 TOOLS_READY := $(TOOLS)/.ready
 ENV ?= dev
 
+# Without it each process of a test would compile all that it imports: 2 s of CPU with Spark.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-nightly suspended simulate simulate-planted release-check release-notes dist fuzz lint format requirements clean faults build-tools build deploy cost \
+.PHONY: help setup browser check unit demo test test-nightly test-times suspended simulate simulate-planted release-check release-notes dist fuzz mutations lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference axe promtool helm actionlint cdk \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-identical bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
@@ -27,32 +30,45 @@ $(READY): pyproject.toml requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $(READY)
 
+browser: $(BROWSER_READY)  ## install the browser of the page's tests
+
 $(BROWSER_READY): $(READY) requirements/browser.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement requirements/browser.txt
 	@touch $(BROWSER_READY)
 
 check: $(READY)  ## format, lint, types, unit tests, documents: two minutes, without Java
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
+	@$(MAKE) --jobs 2 --output-sync=target --no-print-directory lint unit
+
+unit: $(READY)  ## unit tests and documents, without Java
 	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/unit tests/docs
 
 demo: setup  ## two clusters, three million records, replicated and compared record by record
 	@$(BIN)/mirrorless demo
 
+# What the last `make test` took, by file.
+TIMES := build/test-times.json
 SIDE_BY_SIDE := --numprocesses $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder
 test: setup build-tools $(BROWSER_READY)  ## unit, real Kafka brokers, real Spark, the build; WORKERS=n side by side
-	$(BIN)/python -m pytest -m alone
-	$(BIN)/python -m pytest -m 'not alone and not nightly' $(SIDE_BY_SIDE)
+	@rm -f $(TIMES)
+	$(BIN)/python -m pytest -m alone --times $(TIMES) tests/spark
+	$(BIN)/python -m pytest -m 'not alone and not nightly' $(SIDE_BY_SIDE) --times $(TIMES)
+	@$(BIN)/python -m tests.times $(TIMES)
+
+test-times: $(READY)  ## seconds of each folder and file in the last `make test`; KEEP=1 orders later runs by them
+	@$(BIN)/python -m tests.times $(TIMES) $(if $(KEEP),--keep)
 
 test-nightly: setup build-tools $(BROWSER_READY)  ## the tests that `make test` leaves out, as they take long
-	$(BIN)/python -m pytest -m nightly $(SIDE_BY_SIDE)
+	MIRRORLESS_CHANGED_SINCE=HEAD $(BIN)/python -m pytest -m nightly $(SIDE_BY_SIDE)
+	MIRRORLESS_FUZZ_EXAMPLES=500 $(BIN)/python -m pytest --hypothesis-profile many --numprocesses 2 --dist loadfile tests/unit
 
 fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CPU
 	MIRRORLESS_FUZZ_EXAMPLES=$(or $(EXAMPLES),50000) $(BIN)/python -m pytest -m fuzz --timeout 0 tests/unit/settings/test_fuzz.py
 
 suspended: setup  ## every operation, suspended before each of its writes while another process continues or aborts it (CASE='failback' for some; hours)
 	$(BIN)/python -m tests.suspended $(if $(CASE),--case "$(CASE)")
+
+mutations: $(READY)  ## plant bugs in copy, operations, settings and metadata: a unit test has to notice each of them (10 minutes)
+	@$(BIN)/python -m tests.mutations
 
 SIMULATE := PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation
 simulate: $(READY)  ## the copier in a simulated world, or OF=operations; SCHEDULES=10000 of them from SEED=0 on, or one SEED with its trace

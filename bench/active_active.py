@@ -2,8 +2,9 @@
 
     python -m bench.active_active [--clusters 2] [--seconds 300] [--rate 1000] [--partitions 3] [--json FILE]
 
-Every flow has `mirrorless.loops=skip` and keeps the topic's name. At the end each cluster must have the records of
-every origin once and in order, and nothing else, and no group may be ahead on another cluster of what it has read.
+Every flow has `mirrorless.both.directions=skip` and keeps the topic's name. At the end each cluster must have the
+records of every origin once and in order, and nothing else, and no group may be ahead on another cluster of what it has
+read.
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.engines.control import Control
+from mirrorless.copy.api import Control, FlowRef
 from mirrorless.copy.engines.spark.job import copy_flow
-from mirrorless.copy.flow.reference import FlowRef
 from mirrorless.publishing.cloudwatch import CloudWatch
 from mirrorless.publishing.glue_session import glue_session, job_arguments
 from mirrorless.publishing.job_log import JobLog
@@ -18,8 +17,7 @@ from mirrorless.settings.locations import version_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mirrorless.copy.engines.outcome import CopyOutcome
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import CopyOutcome, Report
 
 
 def main(

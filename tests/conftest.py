@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_
 # Before the first import of it, so that what its asserts compared is shown.
 pytest.register_assert_rewrite("tests.support")
 
+from tests import changed, times  # noqa: E402
 from tests.support import archives  # noqa: E402
 from tests.support.world import World  # noqa: E402
 
@@ -23,33 +25,44 @@ if TYPE_CHECKING:
 
     from xdist.remote import Producer
 
-# No test is a timed test: this machine may be busy with brokers.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# No test is a timed test: this machine may be busy with brokers. At night each property is tried with more examples.
+settings.register_profile("few", deadline=None, max_examples=25)
+settings.register_profile("many", deadline=None, max_examples=300)
+settings.load_profile("few")
 
 
 HERE = Path(__file__).parent
-_SPARK = "tests/spark/"
-_PACKAGING = "tests/packaging/"
-# What is made for all tests of a folder, clusters or a build, is made once: one worker has the folder. Of Spark there
-# is one at a time, each of which takes all it can get, and says what it does within seconds.
+# What is made for all tests of a folder or of some files, clusters or a build, is made once: one worker has them. Of
+# Spark there is one at a time, each of which takes all it can get, and says what it does within seconds.
 FOLDERS = (
     "tests/kafka/doctor/",
     "tests/kafka/metadata/",
     "tests/kafka/releases/",
     "tests/kafka/security/",
-    _PACKAGING,
-    _SPARK,
+    "tests/spark/",
 )
+OF_THE_BUILD = ("tests/packaging/test_build.py", "tests/packaging/test_package.py")
+
+
+def _scope(nodeid: str) -> str:
+    """The file, the files or the folder that one worker has as a whole."""
+    file = nodeid.partition("::")[0]
+    return OF_THE_BUILD[0] if file in OF_THE_BUILD else next((one for one in FOLDERS if file.startswith(one)), file)
 
 
 class ByFileOrFolder(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
-        return next((folder for folder in FOLDERS if nodeid.startswith(folder)), super()._split_scope(nodeid))
+        return _scope(nodeid)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--times", type=Path, help="add the seconds of each file of tests to this file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Have all JVMs of many tests start sooner; of a few it is not worth while, and unit tests start none."""
+    if (file := config.getoption("--times")) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(times.Recorder(file))
     chosen = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
     without = all(path.is_relative_to(HERE / "unit") or path.is_relative_to(HERE / "docs") for path in chosen)
     if config.getoption("numprocesses", None) and config.cache is not None and not without:
@@ -57,9 +70,19 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.update(archives.variables(config.cache.mkdir("archives")))
 
 
+@pytest.hookimpl(tryfirst=True)  # before those with the mark are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest on one worker: Spark, then the build."""
-    items.sort(key=lambda item: (not item.nodeid.startswith(_SPARK), not item.nodeid.startswith(_PACKAGING)))
+    """Leave what no change concerns to the night. Begin with what takes longest on one worker.
+
+    So no worker works on while the others have nothing left.
+    """
+    seconds: Counter[str] = Counter()
+    for name, one in times.read(times.KEPT).items():
+        seconds[_scope(name)] += round(one.seconds)
+    for item in items:
+        if changed.is_for_the_night(item.nodeid):
+            item.add_marker(pytest.mark.nightly)
+    items.sort(key=lambda item: -seconds[_scope(item.nodeid)])
 
 
 @pytest.hookimpl(optionalhook=True)

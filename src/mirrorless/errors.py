@@ -78,16 +78,23 @@ class MirrorlessError(Exception):
 
 
 class ConfigurationError(MirrorlessError):
-    """A setting that cannot be used: the text has the file, the key, the value and what to change."""
+    """A setting that cannot be used: the text has the file and line, the key, the value and what to change."""
 
     def __init__(
-        self, reason: str, *, file: str | None = None, key: str | None = None, value: str | None = None
+        self,
+        reason: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        key: str | None = None,
+        value: str | None = None,
     ) -> None:
         self.file = file
         self.key = key
         self.value = value
         self.reason = reason
-        where = f"{file}: " if file else ""
+        self.line = line
+        where = (f"{file}: " if line is None else f"{file}:{line}: ") if file else ""
         if key is not None:
             where += f"{key}={value}: " if value is not None else f"{key}: "
         super().__init__(one_line(where + reason))
@@ -161,15 +168,18 @@ class CopiedClusterIdError(SameClusterError):
         MirrorlessError.__init__(self, f"flow {flow}: {self.reason}; nothing was written; {self.fix}")
 
 
-_SKIP = ", or until mirrorless.loops=skip is set for all of them"
-_TURNS = ", or until mirrorless.active.cluster names the one of the two clusters that applications write to"
+_SKIP = ", or until mirrorless.both.directions=skip is set for all of them"
+_TURNS = (
+    ", or until they take turns: mirrorless.both.directions=turns, and mirrorless.active.cluster is the one of the two "
+    "clusters that applications write to"
+)
 
 
 class LoopError(MirrorlessError):
     """Flows of one file that keep a topic's name form a cycle: the topic's records would be copied endlessly.
 
     `path` is the flows in order, `topic` one topic that all of them select, `more` how many others there are. `lacking`
-    is the flow that `mirrorless.loops=skip` needs beside them.
+    is the flow that `mirrorless.both.directions=skip` needs beside them.
     """
 
     def __init__(
@@ -180,7 +190,7 @@ class LoopError(MirrorlessError):
         self.topic = topic
         others = f" (and {more} more)" if more else ""
         if lacking is not None:
-            fix = f", or until {lacking} selects the topic too: mirrorless.loops=skip copies each record only once"
+            fix = f", or until {lacking} selects the topic too: mirrorless.both.directions=skip copies no record twice"
         else:
             fix = f"{_TURNS if len(path) == 2 else ''}{_SKIP}"
         super().__init__(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 
 from mirrorless.policy import LeftOut, left_out, policy_for
-from mirrorless.service_topics import service_of
+from mirrorless.service_topics import examined_on, service_of
 from mirrorless.settings.classes import build
 from mirrorless.settings.patterns import Patterns, compile_patterns, plain_name
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Sequence
 
+    from mirrorless.policy import ReplicationPolicy
     from mirrorless.settings import Flow
 
 __all__ = [
@@ -170,13 +171,11 @@ def why_left_out(flow: Flow) -> Callable[[str], tuple[LeftOut, str] | None]:
     Raises ConfigurationError if the flow's policy or filter cannot be imported.
     """
     policy, topics = policy_for(flow), topic_filter_for(flow)
-    named = {plain_name(pattern) for pattern in flow.topics}
+    mixes, by_records = _mixing(flow, policy, topics), examined_on(flow.source).services
 
     def service(topic: str) -> str | None:
-        """The service whose state a topic is, if the copy would have its name; a custom filter is taken at its word."""
-        if topic in named or type(topics) is not TopicFilter:
-            return None
-        return service_of(topic) if policy.format_remote_topic(flow.source.alias, topic) == topic else None
+        """The service whose state a topic is, by its name or by what was read of it."""
+        return (service_of(topic) or by_records.get(topic)) if mixes(topic) else None
 
     def ask(topic: str) -> tuple[LeftOut, str] | None:
         kind = left_out(topic, flow=flow, policy=policy, selects=topics.selects)
@@ -194,6 +193,21 @@ def why_left_out(flow: Flow) -> Callable[[str], tuple[LeftOut, str] | None]:
                 return kind, told or f"{flow.topic_filter_class} does not select it"
 
     return ask
+
+
+def may_mix_state(flow: Flow) -> Callable[[str], bool]:
+    """Return the test whether a service's state in a topic would be mixed with that of the target's service.
+
+    It is where the copy has the topic's name, unless `topics` has it exactly; a custom filter is taken at its word.
+    """
+    return _mixing(flow, policy_for(flow), topic_filter_for(flow))
+
+
+def _mixing(flow: Flow, policy: ReplicationPolicy, topics: NameFilter) -> Callable[[str], bool]:
+    if type(topics) is not TopicFilter:
+        return lambda _: False
+    named, alias = {plain_name(pattern) for pattern in flow.topics}, flow.source.alias
+    return lambda topic: topic not in named and policy.format_remote_topic(alias, topic) == topic
 
 
 def replicated_topics(flow: Flow) -> Callable[[str], bool]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mirrorless.errors import LoopError
 from mirrorless.filters import replicated_topics
+from mirrorless.modes import Modes
 from mirrorless.policy import DefaultReplicationPolicy, policy_for
 from mirrorless.settings.patterns import FIXED, plain_name
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mirrorless.settings import Cluster, Flow
-
-_SAMPLE: Final = "orders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,56 +31,19 @@ class _Step:
     keeps: Callable[[str], bool]
 
 
-def keeps_names(flow: Flow) -> bool:
-    """Whether remote topics have the names of their source topics."""
-    return policy_for(flow).format_remote_topic(flow.source.alias, _SAMPLE) == _SAMPLE
-
-
-def opposite(flow: Flow) -> Flow | None:
-    """Return the flow in the other direction if the two take turns, None if not.
-
-    They do if both keep topic names, and `mirrorless.active.cluster` names one of their clusters: only one of them
-    copies at a time, and operations stop one and start the other.
-    """
-    back = f"{flow.target.alias}->{flow.source.alias}"
-    other = next((one for one in flow.circle if one.name == back), None)
-    if other is None or flow.active_cluster != other.active_cluster:
-        return None
-    if flow.active_cluster not in (flow.source.alias, flow.target.alias):
-        return None
-    return other if keeps_names(flow) and keeps_names(other) else None
-
-
-def begins_stopped(flow: Flow) -> bool:
-    """Whether a flow only copies once an operation has started it: applications write to its target."""
-    return opposite(flow) is not None and flow.active_cluster != flow.source.alias
-
-
-def skips_copies(flow: Flow) -> bool:
-    """Whether a flow keeps names and copies only what was written to its source itself (`mirrorless.loops=skip`)."""
-    return flow.loops == "skip" and keeps_names(flow)
-
-
-def others_on_circle(flow: Flow) -> list[Flow]:
-    """Return the flows of `circle`, each with its own."""
-    every = (flow, *flow.circle)
-    return [
-        one.among(aliases=one.aliases, circle=[other for other in every if other.name != one.name], beside=one.beside)
-        for one in flow.circle
-    ]
-
-
-def shares_topics(flow: Flow) -> bool:
-    """Whether both clusters have the same topics with records of both: flows in both directions that skip copies."""
-    back = f"{flow.target.alias}->{flow.source.alias}"
-    return skips_copies(flow) and any(one.name == back and skips_copies(one) for one in flow.circle)
-
-
 class Loops:
     """The loops that a flow of a file is part of; raises ConfigurationError if a policy or filter cannot be used."""
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
+        modes = Modes(flow)
+        ends = (flow.source.alias, flow.target.alias)
+        others = {end.alias: end for one in flow.circle for end in (one.source, one.target)}
+        self.ways_back = [one.name for one in flow.circle]
+        """The flows that lead back to the source, by name."""
+        self.elsewhere = [end for alias, end in others.items() if alias not in ends]
+        """The clusters of these flows that are no end of this one."""
+        self._skips, self._other_turn = modes.skips_copies, modes.other_turn
         on_circle = (flow, *flow.circle) if flow.circle else ()
         self._steps = [step for one in on_circle if (step := _step(one)) is not None]
         self.possible = self._path([step.flow for step in self._steps]) is not None
@@ -102,12 +64,12 @@ class Loops:
         return found
 
     def skipped(self, topic: str) -> tuple[Cluster, ...]:
-        """Return the clusters whose records this flow skips in a topic of its source, with `mirrorless.loops=skip`.
+        """Return the clusters whose records this flow skips in a topic of its source, if it skips copies.
 
         They are copied to the source under the topic's name, and are the target or have a flow to it that selects the
         topic.
         """
-        if not skips_copies(self._flow):
+        if not self._skips:
             return ()
         flows = [step.flow for step in self._steps if step.keeps(topic)]
         if self._flow not in flows:
@@ -139,7 +101,7 @@ class Loops:
     def _path(self, flows: list[Flow]) -> tuple[Flow, ...] | None:
         """The shortest loop that begins with this flow, None if there is none or if each of its flows skips copies."""
         path = self._back(flows)
-        if path is None or not all(flow.loops == "skip" for flow in path):
+        if path is None or not all(flow.directions == "skip" for flow in path):
             return path
         return path if self._lacking(flows) is not None else None
 
@@ -150,7 +112,7 @@ class Loops:
         """
         there = {flow.name for flow in flows}
         for flow in flows:
-            if flow.loops != "skip":
+            if flow.directions != "skip":
                 continue
             for other in flows:
                 wanted = f"{other.source.alias}->{flow.target.alias}"
@@ -163,8 +125,7 @@ class Loops:
         """The shortest path that begins with this flow and ends at its source, through `flows`."""
         if self._flow not in flows:
             return None
-        in_turn = opposite(self._flow)
-        flows = [flow for flow in flows if in_turn is None or flow.name != in_turn.name]
+        flows = [flow for flow in flows if self._other_turn is None or flow.name != self._other_turn.name]
         paths: list[tuple[Flow, ...]] = [(self._flow,)]
         reached = {self._flow.target.alias}
         for path in paths:

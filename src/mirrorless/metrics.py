@@ -212,7 +212,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="skipped-count",
         unit=Unit.COUNT,
-        meaning="Records of the source that flows of this file had copied there, with `mirrorless.loops=skip`.",
+        meaning="Records of the source that flows of this file had copied there (`mirrorless.both.directions=skip`).",
         emitter=Emitter.COPY,
         counts=True,
         sparse=True,
@@ -293,6 +293,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Offsets that were committed for groups on the target.",
         emitter=Emitter.CHECKPOINT,
         counts=True,
+        sparse=True,
+    ),
+    Metric(
+        name="group-offset-age-ms",
+        unit=Unit.MILLISECONDS,
+        meaning="How long the oldest commit of a group on the source has waited for its place on the target, at most "
+        "in ten seconds; with `sync.group.offsets.enabled`.",
+        emitter=Emitter.COPY_FUNCTION,
         sparse=True,
     ),
     Metric(

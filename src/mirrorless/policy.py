@@ -287,8 +287,3 @@ def carries_source(topic: str, *, flow: Flow, policy: ReplicationPolicy) -> bool
 def should_replicate(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> bool:
     """Whether a flow replicates this topic of its source; see `left_out`."""
     return left_out(topic, flow=flow, policy=policy, selects=selects) is None
-
-
-def keeps_offsets(topic: str, *, flow: Flow, policy: ReplicationPolicy) -> bool:
-    """Whether the remote records of a source topic get the source's offsets; heartbeats never do."""
-    return flow.selects_identical_offsets(topic) and not policy.is_heartbeats_topic(topic)

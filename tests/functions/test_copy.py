@@ -7,8 +7,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from mirrorless.client import MirrorClient
-from mirrorless.copy.progress.mark_reader import MarkReader
 from mirrorless.functions.copying import EMITTED_BY_COPY
+from mirrorless.progress.mark_reader import MarkReader
 from tests.functions.test_heartbeats import beats
 from tests.support.events import schedule
 from tests.support.offsets import commit

@@ -570,4 +570,4 @@ def test_the_text_of_the_command(account: Account, tmp_path: Path) -> None:
     assert (
         f"  failed         security groups: {group} does not allow all inbound TCP from itself; Glue's" in ended.stdout
     )
-    assert lines[-1].endswith(" 0 warning, 1 failed, 0 not checked")
+    assert lines[-1].endswith(" 0 warnings, 1 failed, 0 not checked")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
-from mirrorless.copy.progress.mark_reader import MarkReader
+from mirrorless.progress.mark_reader import MarkReader
 from tests.support.events import job_state, schedule
 from tests.support.glue import lasting_runs
 

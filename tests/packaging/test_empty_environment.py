@@ -166,12 +166,12 @@ def test_a_topic_is_replicated_without_java(installed: Path, world: World, tmp_p
 
 
 def test_aws_is_asked_without_an_extra(installed: Path) -> None:
-    line = "error: cloudformation is not reachable: You must specify a region.\n"
+    line = "error: cloudformation was not asked: You must specify a region.\n"
     assert run(installed, "doctor", "--aws", "mirrorless-prod") == (2, "", line)
 
 
 def test_a_configuration_in_s3_is_read_without_an_extra(installed: Path) -> None:
     status, _, error = run(installed, "plan", "s3://bucket/mm2.properties")
     assert status == 2
-    assert error.endswith("s3 is not reachable: Unable to locate credentials\n")
+    assert error.endswith("s3 was not asked: Unable to locate credentials\n")
     assert error.count("\n") == 1

@@ -15,7 +15,7 @@ from mirrorless.clusters.internal_topics import checkpoints_topic, offset_syncs_
 from mirrorless.heartbeats import Heartbeats
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.offsets.checkpoints import CheckpointTopic
-from mirrorless.offsets.offset_sync_topic import OffsetSyncs
+from mirrorless.offsets.translation_service import OffsetSyncs
 from tests.support.offsets import commit, committed_records, downstream_of, flow_of, plant_syncs, transactions
 from tests.support.peer import MirrorMaker, peer_settings, run_java
 from tests.support.world import fill

@@ -89,7 +89,7 @@ def let_peer_settings(world: World, topic: str, stream: Stream, **settings: str)
         wait_until(lambda: replicated(world, topic) > begun, peer)
 
 
-@pytest.mark.parametrize("exactly_once", ["disabled", "enabled"])
+@pytest.mark.parametrize("exactly_once", [pytest.param("disabled", marks=pytest.mark.nightly), "enabled"])
 def test_there_and_back_again(world: World, exactly_once: str) -> None:
     topic = world.topic(partitions=PARTITIONS)
     settings = {f"{world.target_alias}.exactly.once.source.support": exactly_once}
@@ -116,7 +116,7 @@ def assert_equal(world: World, topic: str, stream: Stream) -> None:
     assert sum(map(len, source.values())) == stream.written
 
 
-@pytest.mark.parametrize("stopped", ["worker", "connector"])
+@pytest.mark.parametrize("stopped", [pytest.param("worker", marks=pytest.mark.nightly), "connector"])
 def test_there_and_back_again_with_a_connect_cluster(world: World, stopped: str) -> None:
     topic = world.topic(partitions=PARTITIONS)
     offsets_topic = f"{topic}-connect-offsets"
@@ -260,7 +260,9 @@ def checkpoints(world: World, topic: str, group: str) -> set[tuple[int, int]]:
     return {(partition, offset) for (name, partition), (offset, _) in found.items() if name == world.remote(topic)}
 
 
-@pytest.mark.parametrize("alias", ["site", ""], ids=["named", "empty"])
+@pytest.mark.parametrize(
+    "alias", [pytest.param("site", id="named", marks=pytest.mark.nightly), pytest.param("", id="empty")]
+)
 def test_a_source_with_another_alias_for_mirrormaker2(world: World, alias: str) -> None:
     topic = world.topic(partitions=PARTITIONS)
     # An empty alias and an empty separator keep topic names.

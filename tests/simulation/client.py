@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 REQUEST_TIMEOUT_S = 35.0
 METADATA_MAX_AGE_S = 300.0
 _REFRESH_S = 0.1
+_FULL = 0.05
 
 
 class Link:
@@ -47,64 +48,33 @@ class Link:
         self.slow_s = 0.0
         self._arrives: dict[object, float] = {}
         self._answered: dict[object, float] = {}
-        self._under_way: dict[int, tuple[Future, list[bool]]] = {}
+        self._under_way: dict[int, _Request] = {}
         self._number = 0
         self._broken: dict[object, bool] = {}
 
     def send(self, node: Node, carry_out: Callable[[Callable[[Any], None]], None]) -> Future:
         """Send a request: `carry_out` is what the broker does, and hands its answer on."""
-        world, future = self.process.world, Future()
+        process = self.process
+        world, future = process.world, Future()
         self._number += 1
-        number, given_up = self._number, [False]
-        self._under_way[number] = future, given_up
-        broker = node.node if isinstance(node, ExtraConnection) else node
+        one = _Request(self, self._number, node, future, carry_out)
+        self._under_way[one.number] = one
         world.events["requests"] += 1
-
-        def end(answer: Any, error: BaseException | None) -> None:  # noqa: ANN401
-            if self._under_way.pop(number, None) is None or future.is_done:
-                return
-            if error is None:
-                future.success(answer)
-            else:
-                future.failure(error)
-
-        def lost() -> None:
-            self._broken.pop(node, None)
-            end(None, kafka_errors.KafkaConnectionError("connection lost"))
-
         if self.lose_requests > 0 or node in self._broken:
             if node not in self._broken:
                 self.lose_requests -= 1
                 self._broken[node] = True
             world.events["requests lost"] += 1
-            world.later(self._delay(), self.process, lost)
+            world.later(self._delay(), process, one.lost)
             return future
-
-        def answered(answer: Any) -> None:  # noqa: ANN401
-            if self.lose_answers > 0 or node in self._broken:
-                if node not in self._broken:
-                    self.lose_answers -= 1
-                    self._broken[node] = True
-                world.events["answers lost"] += 1
-                world.later(self._delay(), self.process, lost)
-                return
-            at = max(self._answered.get(node, 0.0), world.now + self._delay())
-            self._answered[node] = at
-            world.later(at - world.now, self.process, lambda: end(answer, None))
-
-        def arrive() -> None:
-            if given_up[0]:
-                return
-            if broker % NAMES in self.cluster.down:
-                world.later(self._delay(), self.process, lost)
-            else:
-                carry_out(answered)
-
-        at = max(self._arrives.get(node, 0.0), world.now + self._delay())
+        now = world.now
+        at = now + self._delay()
+        if (earlier := self._arrives.get(node, 0.0)) > at:
+            at = earlier
         self._arrives[node] = at
-        world.later(at - world.now, None, arrive)
-        if at - world.now > 1.0 or self.held_until > world.now or self.slow_s:
-            self._limit(number)
+        world.later(at - now, None, one.arrive)
+        if at - now > 1.0 or self.held_until > now or self.slow_s:
+            self._limit(one.number)
         return future
 
     def _limit(self, number: int) -> None:
@@ -115,10 +85,10 @@ class Link:
         self.process.world.later(REQUEST_TIMEOUT_S, self.process, give_up)
 
     def _give_up(self, number: int) -> None:
-        future, given_up = self._under_way.pop(number)
-        given_up[0] = True
-        if not future.is_done:
-            future.failure(kafka_errors.KafkaConnectionError("no answer"))
+        one = self._under_way.pop(number)
+        one.given_up = True
+        if not one.future.is_done:
+            one.future.failure(kafka_errors.KafkaConnectionError("no answer"))
 
     def give_up_all(self) -> None:
         """End the connections: what has not arrived does not arrive any more."""
@@ -128,7 +98,62 @@ class Link:
     def _delay(self) -> float:
         world = self.process.world
         delay = 0.0005 + 0.002 * world.random.random() + self.slow_s
-        return delay + max(0.0, self.held_until - world.now)
+        return delay if self.held_until <= world.now else delay + self.held_until - world.now
+
+
+class _Request:
+    """A request under way; `given_up` is one whose connection ended before it arrived."""
+
+    __slots__ = ("carry_out", "future", "given_up", "link", "node", "number")
+
+    def __init__(
+        self, link: Link, number: int, node: Node, future: Future, carry_out: Callable[[Callable[[Any], None]], None]
+    ) -> None:
+        self.link = link
+        self.number = number
+        self.node = node
+        self.future = future
+        self.carry_out = carry_out
+        self.given_up = False
+
+    def arrive(self) -> None:
+        """Let the broker act on it."""
+        if self.given_up:
+            return
+        link, node = self.link, self.node
+        broker = node.node if isinstance(node, ExtraConnection) else node
+        if link.cluster.down and broker % NAMES in link.cluster.down:
+            link.process.world.later(link._delay(), link.process, self.lost)
+        else:
+            self.carry_out(self.answered)
+
+    def answered(self, answer: Any) -> None:  # noqa: ANN401
+        """Send the answer back."""
+        link, node = self.link, self.node
+        process = link.process
+        world = process.world
+        if link.lose_answers > 0 or node in link._broken:
+            if node not in link._broken:
+                link.lose_answers -= 1
+                link._broken[node] = True
+            world.events["answers lost"] += 1
+            world.later(link._delay(), process, self.lost)
+            return
+        at = world.now + link._delay()
+        if (earlier := link._answered.get(node, 0.0)) > at:
+            at = earlier
+        link._answered[node] = at
+        world.later(at - world.now, process, lambda: self._end(answer))
+
+    def _end(self, answer: Any) -> None:  # noqa: ANN401
+        if self.link._under_way.pop(self.number, None) is not None and not self.future.is_done:
+            self.future.success(answer)
+
+    def lost(self) -> None:
+        """Let the process notice that the connection is cut."""
+        self.link._broken.pop(self.node, None)
+        if self.link._under_way.pop(self.number, None) is not None and not self.future.is_done:
+            self.future.failure(kafka_errors.KafkaConnectionError("connection lost"))
 
 
 class SimulatedClient:
@@ -256,6 +281,8 @@ class SimulatedClient:
         broker, cluster, world = _broker(node), self._cluster, self._process.world
 
         def look() -> list[Fetched]:
+            # A response that is full leaves out the records of all partitions but the first one with any.
+            full = len(wanted) > 1 and world.random.random() < _FULL
             return [
                 cluster.fetched(
                     place,
@@ -264,9 +291,9 @@ class SimulatedClient:
                     leader_epoch=epoch,
                     topic_id=ids.get(place[0]),
                     isolation=isolation,
-                    max_bytes=partition_max_bytes,
+                    max_bytes=0 if full and at else partition_max_bytes,
                 )
-                for place, offset, epoch in wanted
+                for at, (place, offset, epoch) in enumerate(wanted)
             ]
 
         def carry_out(answer: Callable[[Any], None]) -> None:

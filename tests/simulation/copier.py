@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER
 from mirrorless.copy.identical.claims import Claims
 from mirrorless.copy.identical.holes import HoleWriter
-from mirrorless.copy.identical.resolver import ExactResolver
+from mirrorless.copy.identical.rule import IdenticalOffsets
 from mirrorless.copy.partition.lease_rows import LeaseRow
-from mirrorless.copy.progress import writer as progress_writer
-from mirrorless.copy.progress.records import Known, parse
-from mirrorless.copy.progress.writer import ProgressWriter
+from mirrorless.copy.resume.dense import DenseOffsets
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.resolver import PositionResolver
 from mirrorless.copy.slot import lease as lease_module
@@ -22,6 +20,9 @@ from mirrorless.copy.slot.progress_tracker import ProgressTracker
 from mirrorless.errors import MirrorlessError
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.structs import DefaultRecordBatch
+from mirrorless.progress import writer as progress_writer
+from mirrorless.progress.records import Known, parse
+from mirrorless.progress.writer import ProgressWriter
 from mirrorless.protocol.cluster_client import EARLIEST
 from tests.simulation.client import SimulatedClient
 from tests.simulation.seams import SimulatedLimits, SimulatedProducer
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.slot.lease import LeaseObserver
     from mirrorless.settings import Flow
     from tests.simulation.cluster import SimulatedCluster
     from tests.simulation.world import World
@@ -117,20 +119,34 @@ class CopierProcess(Process):
         topics: dict[str, str],
         marks: Marks,
         terms: dict[str, Any],
+        origins: str | None = None,
         ahead_s: float = 0.0,
     ) -> None:
         super().__init__(world, name, ahead_s=ahead_s)
         self.flow = flow
-        self.stopping = False
+        self.stopping = self.ended = False
         self.reports: Sequence[Report] = ()
         self._topics = topics
         self._marks = marks
         self._terms = terms
+        self._origins = origins
         self.source = SimulatedClient(self, world.clusters[flow.source.alias])
         self.target = SimulatedClient(self, world.clusters[flow.target.alias])
         self.start(self._copies())
 
     async def _copies(self) -> None:
+        self._begin_clients()
+        self._marks.running.append(self)
+        while not self.stopping:
+            try:
+                await self._one_lease()
+            except (MirrorlessError, kafka_errors.KafkaError) as error:
+                self.world.note(f"{self.name}: {error}")
+                await self.sleep(1.0)
+        self._marks.running.remove(self)
+        self.ended = True
+
+    def _begin_clients(self) -> None:
         self._progress = ProgressReader(self.world.clusters[self.flow.target.alias], self.flow.offset_storage_topic)
         self._writer = ProgressWriter(topic=self.flow.offset_storage_topic, cluster=self.flow.target)
         self._claims = Claims(
@@ -141,28 +157,23 @@ class CopierProcess(Process):
             reread=self._progress.read,
         )
         self._claims.owner = self.name
-        self._marks.running.append(self)
-        while not self.stopping:
-            try:
-                await self._one_lease()
-            except (MirrorlessError, kafka_errors.KafkaError) as error:
-                self.world.note(f"{self.name}: {error}")
-                await self.sleep(1.0)
-        self._marks.running.remove(self)
 
     async def _one_lease(self) -> None:
         rows = self._rows()
         if not rows:
             await self.sleep(0.5)
             return
-        await self.source.connect(timeout_ms=20_000, topics={row.topic for row in rows})
-        remote = {row.remote_topic for row in rows}
-        await self.target.connect(timeout_ms=20_000, topics={*remote, self.flow.offset_storage_topic})
-        self.reports = await self._lease(rows).run()
+        await self._connect(rows)
+        self.reports = await self._lease(rows, watch=_Observer(self)).run()
         for report in self.reports:
             if report.error or report.events:
                 self.world.note(f"{self.name}: {report.topic}-{report.partition} {report.error or report.events}")
         await self.sleep(0.05)
+
+    async def _connect(self, rows: Sequence[LeaseRow]) -> None:
+        await self.source.connect(timeout_ms=20_000, topics={row.topic for row in rows})
+        remote = {row.remote_topic for row in rows}
+        await self.target.connect(timeout_ms=20_000, topics={*remote, self.flow.offset_storage_topic})
 
     def _rows(self) -> list[LeaseRow]:
         """Plan: partitions that both sides have, as administrators' clients see them now."""
@@ -184,11 +195,13 @@ class CopierProcess(Process):
                         last_offset=None if said is None or said.progress is None else said.progress.last_offset,
                         known=None if said is None else said.to_json(),
                         is_first=self._marks.is_first(self),
+                        origins=self._origins,
                     )
                 )
         return rows
 
-    def _lease(self, rows: Sequence[LeaseRow]) -> Lease:
+    def _lease(self, rows: Sequence[LeaseRow], *, watch: LeaseObserver, seconds: float | None = None) -> Lease:
+        terms = self._terms if seconds is None else self._terms | {"seconds": seconds}
         tracker = ProgressTracker(self._writer, self.flow)
         epochs = Epochs(
             net=cast("Any", self),
@@ -199,20 +212,15 @@ class CopierProcess(Process):
             progress_topic=self.flow.offset_storage_topic,
             start_at=EARLIEST,
         )
+        source, target = self.source.client, self.target.client
+        holes = HoleWriter(target, self._claims)
+        identical = IdenticalOffsets(source=source, target=target, epochs=epochs, claims=self._claims, holes=holes)
         resolver = PositionResolver(
-            source=self.source.client,
-            target=self.target.client,
+            source=source,
+            target=target,
             epochs=epochs,
-            reread=self._progress.read,
-            left_out=tracker.left_out,
-        )
-        holes = HoleWriter(self.target.client, self._claims)
-        exact = ExactResolver(
-            source=self.source.client,
-            target=self.target.client,
-            epochs=epochs,
-            claims=self._claims,
-            holes=holes,
+            dense=DenseOffsets(source=source, target=target, epochs=epochs),
+            identical=identical,
             reread=self._progress.read,
             left_out=tracker.left_out,
         )
@@ -226,11 +234,11 @@ class CopierProcess(Process):
             source_id=self.source.cluster_id,
             target_id=self.target.cluster_id,
             rows=rows,
-            terms=LeaseTerms(memory=SPARK_WORKER, **self._terms),
-            watch=_Observer(self),
+            terms=LeaseTerms(memory=SPARK_WORKER, **terms),
+            watch=watch,
             left={},
             added=cast("Any", SimpleNamespace(found=list)),
-            exact=ExactCopies(self.flow, self._claims, holes, exact),
+            exact=ExactCopies(self.flow, self._claims, holes, identical),
         )
 
 

@@ -2,151 +2,75 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from random import Random
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mirrorless.batches.header import TRANSACTIONAL
+from mirrorless.batches.rebuild import records_of
+from mirrorless.copy.identical.claims import WAIT_S
 from mirrorless.settings import Cluster, Flow
 from tests.simulation.cluster import BROKERS, NAMES, SimulatedCluster
 from tests.simulation.copier import CopierProcess, Marks, set_tick
-from tests.simulation.log import batch_of
-from tests.simulation.truth import Fate, Truth, value_of
+from tests.simulation.functions import FunctionContainer
+from tests.simulation.setups import ONE_WAY, setup_of
+from tests.simulation.truth import Truth
+from tests.simulation.turns import TurnProcess
 from tests.simulation.world import Violation, World
+from tests.simulation.writers import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from mirrorless.clusters.topic_partition import TopicPartition
+    from tests.simulation.setups import Fault, Setup
 
-TOPIC, REMOTE = "t", "A.t"
-_DAY_MS = 86_400_000
+TOPIC = "t"
 _SETTLES_S = 400.0
+_QUIET_S = 3.0
+_HEALED_S = 8.0
+_SUSPENDED_S = 60.0
+_LIMIT_S = 4.0
+_ALL_DIE = 0.4
+_KEEPS_NAMES = {"replication_policy_class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
 
 
-@dataclass(frozen=True)
-class Fault:
-    """Something that happens `at` so many seconds of the schedule; `how` are numbers from 0 to 1 that say how."""
+@dataclass
+class Direction:
+    """One flow with what it has to copy; `runs`: processes copy it. `origins` is as in `LeaseRow`."""
 
-    at: float
-    kind: str
-    how: tuple[float, ...]
-
-    def __str__(self) -> str:
-        return f"{self.at:7.2f} s {self.kind} {' '.join(f'{one:.3f}' for one in self.how)}"
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a schedule begins with."""
-
-    partitions: int
-    copiers: int
-    identical: bool
-    transactions: bool
-    old: bool
-    pass_gaps: bool
-    leave_out: bool
-    seconds: float
-    lease_s: float
-    tick_s: float
-
-
-KINDS = {
-    "kill": 6,
-    "suspend": 6,
-    "restart": 3,
-    "lose requests": 8,
-    "lose answers": 8,
-    "hold link": 5,
-    "slow link": 2,
-    "broker down": 3,
-    "leader moves": 8,
-    "followers stop": 4,
-    "tail lost": 4,
-    "source tail lost": 2,
-    "producers expire": 4,
-    "retention": 3,
-    "source recreated": 2,
-    "target recreated": 2,
-    "partition added": 2,
-    "fence": 3,
-    "progress moves": 2,
-}
-"""Kinds of faults with their weights."""
-SOURCE_LOSES = frozenset({"source tail lost", "source recreated"})
-TARGET_LOSES = frozenset({"tail lost", "target recreated"})
-"""Never both in one schedule: what the target lost is then counted back from an end that the source does not have any
-more, and some records are copied again (seed 1170 of the first version)."""
-
-
-def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
-    """What a seed stands for."""
-    random = Random(f"copy {seed}")
-    identical = random.random() < 0.3
-    setup = Setup(
-        partitions=random.choice((1, 1, 2, 3)),
-        copiers=random.choice((1, 1, 2, 2, 3)),
-        identical=identical,
-        transactions=random.random() < 0.4,
-        old=random.random() < 0.15,
-        pass_gaps=random.random() < 0.8,
-        leave_out=random.random() < 0.3,
-        seconds=random.choice((5.0, 10.0, 20.0)),
-        lease_s=random.choice((3.0, 8.0, 20.0)),
-        tick_s=random.choice((0.05, 0.1, 0.25)),
-    )
-    if setup.old:
-        setup = replace(setup, copiers=1)
-    spared = random.choice((SOURCE_LOSES, TARGET_LOSES))
-    kinds = [kind for kind in KINDS if _applies(kind, setup) and kind not in spared]
-    some = random.sample(kinds, k=min(len(kinds), random.choice((2, 4, 8, 20))))
-    weights = [KINDS[kind] for kind in some]
-    count = random.choice((0, 2, 4, 8, 16))
-    faults = [
-        Fault(
-            random.random() * setup.seconds,
-            random.choices(some, weights)[0],
-            tuple(random.random() for _ in range(4)),
-        )
-        for _ in range(count)
-    ]
-    return setup, sorted(faults, key=lambda one: one.at)
-
-
-def _applies(kind: str, setup: Setup) -> bool:
-    if setup.identical and kind in ("source recreated", "source tail lost", "target recreated", "tail lost"):
-        return False  # nothing but a copy into an empty topic repairs these
-    # Two runs with records that the target forgets: decision 0012.
-    return not (setup.old and kind == "suspend")
+    flow: Flow
+    truth: Truth
+    writer: Writer
+    remote: str
+    origins: str | None
+    runs: bool
+    marks: Marks = field(default_factory=Marks)
+    copiers: list[CopierProcess] = field(default_factory=list)
+    containers: list[FunctionContainer] = field(default_factory=list)
 
 
 class Copying:
-    """One schedule; `without` are numbers of faults that are left out."""
+    """One schedule; `without` are numbers of faults that are left out, `setup` replaces what the seed stands for."""
 
-    def __init__(self, seed: int, *, without: Collection[int] = (), trace: bool = False) -> None:
-        self.setup, self.faults = setup_of(seed)
+    def __init__(
+        self, seed: int, *, without: Collection[int] = (), setup: Setup | None = None, trace: bool = False
+    ) -> None:
+        drawn, self.faults = setup_of(seed)
+        self.setup = drawn if setup is None else setup
         self._without = frozenset(without)
         self.world = world = World(seed)
         world.trace = [] if trace else None
         set_tick(self.setup.tick_s)
         self.source, self.target = SimulatedCluster(world, "A"), SimulatedCluster(world, "B")
-        client = {"bootstrap_servers": "simulated:9092"}
-        self.flow = Flow(
-            source=Cluster(alias="A", **client),
-            target=Cluster(alias="B", **client),
-            offsets="identical" if self.setup.identical else "dense",
-        )
-        self.remote = self.flow_remote()
-        self.truth = Truth(self.source, self.target, {TOPIC: self.remote}, identical=self.setup.identical)
-        self.source.create(TOPIC, self.setup.partitions)
-        self.target.create(self.remote, self.setup.partitions)
-        self.target.create(self.flow.offset_storage_topic, 2)
-        self.marks = Marks()
-        self.copiers: list[CopierProcess] = []
+        self.directions = [self._direction(self.source, self.target, number=0)]
+        if self.setup.mode not in ONE_WAY:
+            self.directions.append(self._direction(self.target, self.source, number=1))
+        for one in self.directions:
+            for name, cluster in ((TOPIC, one.truth.source), (one.remote, one.truth.target)):
+                self._create(cluster, name, self.setup.partitions)
+            one.truth.target.create(one.flow.offset_storage_topic, 2)
+        self.turn: TurnProcess | None = None
         self._numbers = 0
-        self._transactions = 0
-        self._decided: dict[int, bool] = {}
+        self._is_healed = False
         self._actions: dict[str, Callable[..., None]] = {
             "kill": self._kill,
             "suspend": self._suspend,
@@ -160,6 +84,7 @@ class Copying:
             "followers stop": self._followers_stop,
             "tail lost": self._tail_lost,
             "source tail lost": self._source_tail_lost,
+            "source cleaned": self._source_cleaned,
             "producers expire": self._producers_expire,
             "retention": self._retention,
             "source recreated": self._source_recreated,
@@ -170,34 +95,58 @@ class Copying:
         }
 
     @property
-    def copied(self) -> int:
-        """Records that were copied."""
-        return self.truth.copied
-
-    @property
     def may_be_left_out(self) -> list[Fault]:
         """What a shorter form of the schedule may lack."""
         return self.faults
 
-    def flow_remote(self) -> str:
-        """The remote topic's name."""
-        return REMOTE
+    def _direction(self, source: SimulatedCluster, target: SimulatedCluster, *, number: int) -> Direction:
+        client = {"bootstrap_servers": "simulated:9092"}
+        setup, kept = self.setup, self.setup.mode not in ONE_WAY
+        flow = Flow(
+            source=Cluster(alias=source.alias, **client),
+            target=Cluster(alias=target.alias, **client),
+            offsets="identical" if setup.identical else "dense",
+            **(_KEEPS_NAMES if kept else {}),
+        )
+        remote = TOPIC if kept else f"{source.alias}.{TOPIC}"
+        truth = Truth(source, target, {TOPIC: remote}, identical=setup.identical, origin=number)
+        runs = number == 0 or setup.mode == "skip"
+        origins = target.id if setup.mode == "skip" else None
+        return Direction(flow, truth, Writer(truth, TOPIC, setup, writes=runs), remote, origins, runs)
+
+    @property
+    def copied(self) -> int:
+        """How many records were copied."""
+        return sum(one.truth.copied for one in self.directions)
+
+    @property
+    def copiers(self) -> list[CopierProcess]:
+        """All processes that were begun."""
+        return [process for one in self.directions for process in one.copiers]
 
     def run(self) -> None:
         """Run it to the end; raises `Violation`, or what the product's code failed with."""
         world, setup = self.world, self.setup
-        for _ in range(setup.copiers):
-            self._begin_copier(delay=world.random.random() * 3)
-        self._write_later()
+        for one in self.directions:
+            for _ in range(setup.copiers):
+                if one.runs:
+                    self._begin_copier(one, delay=world.random.random() * 3)
+        if setup.mode == "functions":
+            self._deliver_regularly()
+        if setup.mode == "turns":
+            world.later(setup.seconds * world.random.uniform(0.2, 0.6), None, self._begin_turn)
         for number, fault in enumerate(self.faults):
             if number not in self._without:
                 world.later(fault.at, None, _calling(self._do, fault))
         try:
             world.run(setup.seconds)
             self._heal()
-            self._begin_copier(delay=0.0)
             world.run(_SETTLES_S, until=self._is_over)
-            self.truth.check_whole()
+            if setup.mode not in ONE_WAY:
+                world.run(_QUIET_S)  # transactions end; nothing else is copied, or a record would be there twice
+                world.run(_SETTLES_S, until=self._is_over)
+            for one in self.directions:
+                one.truth.check_whole()
         except Violation as error:
             states = [
                 f"{one.name}: {r.topic}-{r.partition} {r.state} {r.error or ''}"
@@ -210,7 +159,8 @@ class Copying:
             world.close()
 
     def _is_over(self) -> bool:
-        return not self.truth.missing()
+        turned = self.setup.mode != "turns" or (self.turn is not None and self.turn.is_over)
+        return turned and not any(one.truth.missing() for one in self.directions)
 
     def _do(self, fault: Fault) -> None:
         self.world.events[fault.kind] += 1
@@ -219,57 +169,114 @@ class Copying:
 
     # Processes
 
-    def _begin_copier(self, *, delay: float) -> None:
+    def _begin_copier(self, direction: Direction, *, delay: float) -> None:
         def begin() -> None:
+            if not direction.runs:
+                return
             self._numbers += 1
-            setup = self.setup
+            setup, world = self.setup, self.world
             terms: dict[str, Any] = {
-                "seconds": setup.lease_s,
+                # A gap counts after some seconds of one lease.
+                "seconds": max(setup.lease_s, _HEALED_S) if self._is_healed else setup.lease_s,
                 "pass_gaps": setup.pass_gaps or self._is_healed,
                 "leave_out": setup.leave_out,
             }
-            world = self.world
+            if setup.mode == "functions":
+                self._deliver(direction, terms)
+                return
             one = CopierProcess(
                 world,
                 f"copier {self._numbers}",
-                flow=self.flow,
-                topics={TOPIC: self.remote},
-                marks=self.marks,
+                flow=direction.flow,
+                topics={TOPIC: direction.remote},
+                marks=direction.marks,
                 terms=terms,
+                origins=direction.origins,
                 ahead_s=(world.random.random() - 0.5) * 240,
             )
-            self.copiers.append(one)
+            direction.copiers.append(one)
 
         self.world.later(delay, None, begin)
 
-    _is_healed = False
+    def _deliver(self, direction: Direction, terms: dict[str, Any]) -> None:
+        """Invoke a container that is free, or a new one."""
+        random = self.world.random
+        free = [one for one in direction.containers if not one.dead and not one.is_busy and not one.stopping]
+        if free and random.random() < 0.8:
+            container = random.choice(free)
+        else:
+            container = FunctionContainer(
+                self.world,
+                f"container {self._numbers}",
+                flow=direction.flow,
+                topics={TOPIC: direction.remote},
+                marks=direction.marks,
+                terms=terms,
+                ahead_s=(random.random() - 0.5) * 240,
+            )
+            direction.containers.append(container)
+            direction.copiers.append(container)
+        container.invoke(limit_s=_LIMIT_S + self._every_s * random.choice((0.5, 1.0, 1.5)))
 
-    def _pick(self, how: float) -> CopierProcess | None:
-        alive = [one for one in self.copiers if not one.dead]
+    @property
+    def _every_s(self) -> float:
+        """How often events arrive; with identical offsets a container waits that long for the one before it."""
+        return max(self.setup.lease_s, WAIT_S + 10) if self.setup.identical else self.setup.lease_s
+
+    def _deliver_regularly(self) -> None:
+        """Events arrive at their time, some of them twice."""
+        for _ in range(self.world.random.choice((1, 1, 1, 1, 1, 2))):
+            self._begin_copier(self.directions[0], delay=self.world.random.random() * 0.2)
+        self.world.later(self._every_s, None, self._deliver_regularly)
+
+    def _begin_turn(self) -> None:
+        """Move the applications to the other cluster, and then the turn."""
+        before, after = self.directions
+        before.writer.writes = False
+
+        def stop() -> bool:
+            """Stop what copies; returns whether nothing does. The mark of one that is frozen expires."""
+            before.runs = False
+            alive = [one for one in before.copiers if not one.dead and not one.ended]
+            for one in alive:
+                one.stopping = True
+            return all(one.suspended and self.world.now - one.suspended_at > _SUSPENDED_S for one in alive)
+
+        def begin() -> None:
+            after.writer.writes = not self._is_healed
+            after.runs = True
+            for _ in range(self.setup.copiers):
+                self._begin_copier(after, delay=self.world.random.random())
+
+        self.turn = TurnProcess(self.world, before.flow, after.flow, topic=TOPIC, stop=stop, begin=begin)
+
+    def _pick(self, how: float) -> tuple[Direction, CopierProcess] | None:
+        alive = [(one, process) for one in self.directions for process in one.copiers if not process.dead]
         return alive[int(how * len(alive))] if alive else None
 
     def _kill(self, which: float, pause: float, *_: float) -> None:
-        if (one := self._pick(which)) is not None:
-            one.kill()
-            self._begin_copier(delay=pause * pause * 20)
+        if (found := self._pick(which)) is not None:
+            found[1].kill()
+            self._begin_copier(found[0], delay=pause * pause * 20)
 
     def _suspend(self, which: float, long: float, slept: float, other: float) -> None:
-        if (one := self._pick(which)) is None:
+        if (found := self._pick(which)) is None:
             return
+        direction, one = found
         one.suspend()
         seconds = 0.01 * 6000**long
         self.world.later(seconds, None, lambda: one.resume(slept=slept < 0.5))
         if other < 0.5:
-            self._begin_copier(delay=other * 10)
+            self._begin_copier(direction, delay=other * 10)
 
     def _restart(self, which: float, pause: float, *_: float) -> None:
-        if (one := self._pick(which)) is not None:
-            one.stopping = True
-            self._begin_copier(delay=pause * 3)
+        if (found := self._pick(which)) is not None:
+            found[1].stopping = True
+            self._begin_copier(found[0], delay=pause * 3)
 
     def _links(self, which: float, side: float) -> list[Any]:
-        one = self._pick(which)
-        return [] if one is None else [(one.source if side < 0.4 else one.target).link]
+        found = self._pick(which)
+        return [] if found is None else [(found[1].source if side < 0.4 else found[1].target).link]
 
     def _lose_requests(self, which: float, side: float, count: float, _: float) -> None:
         for link in self._links(which, side):
@@ -293,7 +300,7 @@ class Copying:
         return self.source if side < 0.4 else self.target
 
     def _place(self, cluster: SimulatedCluster, which: float) -> TopicPartition | None:
-        name = TOPIC if cluster is self.source else self.remote
+        name = TOPIC if cluster is self.source else self.directions[0].remote
         topic = cluster.topics.get(name)
         return None if topic is None else (name, int(which * len(topic.partitions)))
 
@@ -317,8 +324,9 @@ class Copying:
             self._after_cut(cluster, place, before)
 
     def _progress_moves(self, which: float, to: float, *_: float) -> None:
-        topic = self.flow.offset_storage_topic
-        self.target.move_leader((topic, int(which * 2)), BROKERS[int(to * 3)])
+        one = self.directions[int(which * 1000) % len(self.directions)]
+        place = one.flow.offset_storage_topic, int(which * 2)
+        one.truth.target.move_leader(place, BROKERS[int(to * 3)])
 
     def _followers_stop(self, side: float, which: float, long: float, how: float) -> None:
         cluster = self._cluster(side)
@@ -360,22 +368,45 @@ class Copying:
         log = cluster.log(*place)
         if log.end >= before:
             return
-        if cluster is self.source:
-            self.truth.of(place).lose(since=log.end)
-            self.truth.cut.add(place)
-            for producer in sorted(log.open.keys() & self._decided):
-                # The coordinator writes a marker again that a leader lost (or an administrator, KIP-664).
-                log.mark(producer, 0, commit=self._decided[producer], now_ms=self.world.now_ms)
-        else:
-            self.truth.truncated(place)
+        for one in self.directions:
+            if cluster is one.truth.source:
+                one.truth.of(place).lose(since=log.end)
+                one.truth.cut.add(place)
+                one.writer.mark_again(log)
+            else:
+                one.truth.truncated(place)
+
+    def _source_cleaned(self, which: float, most: float, spared: float, how: float) -> None:
+        """Log compaction on the source, sometimes while no process runs."""
+        if how < _ALL_DIE:
+            for one in self.directions[0].copiers:
+                if not one.dead:
+                    one.kill()
+                    self._begin_copier(self.directions[0], delay=1.0 + how * 5)
+        self.world.later(how, None, lambda: self._clean(which, most, spared))
+
+    def _clean(self, which: float, most: float, spared: float) -> None:
+        """Remove records, but none of the last batches, which are the active segment's."""
+        if (place := self._place(self.source, which)) is None:
+            return
+        log = self.source.log(*place)
+        below = [one for one in log.batches if one.header.next_offset <= log.stable]
+        below = below[: max(0, len(below) - 1 - int(spared * 3))]
+        offsets = [at for one in below if not one.header.is_control for at in records_of(one.header, one.body).offsets]
+        removed = {at for at in offsets if self.world.random.random() < most * most}
+        log.clean(removed)
+        self.directions[0].truth.cleaned(place, removed)
 
     def _producers_expire(self, *_: float) -> None:
-        for topic in self.target.topics.values():
-            for partition in topic.partitions:
-                partition.log.expire_producers(self.world.now_ms)
+        for one in self.directions:
+            for topic in one.truth.target.topics.values():
+                for partition in topic.partitions:
+                    partition.log.expire_producers(self.world.now_ms)
 
     def _retention(self, side: float, which: float, much: float, _: float) -> None:
-        cluster = self._cluster(side)
+        # Where topics are shared, a copy's last record may be deleted, and on the other side all that shows where it
+        # was.
+        cluster = self._cluster(side) if self.setup.mode in ONE_WAY else self.source
         if (place := self._place(cluster, which)) is None:
             return
         log = cluster.log(*place)
@@ -383,49 +414,51 @@ class Copying:
         bases = [one.header.base_offset for one in log.batches if one.header.base_offset <= before]
         if not bases:
             return
-        if cluster is self.target:
-            self.truth.retained(place, bases[-1])
+        for one in self.directions:
+            if cluster is one.truth.target:
+                one.truth.retained(place, bases[-1])
         log.delete_before(bases[-1])
-        if cluster is self.source:
-            self.truth.of(place).lose(below=log.start)
+        for one in self.directions:
+            if cluster is one.truth.source:
+                one.truth.of(place).lose(below=log.start)
 
     def _source_recreated(self, pause: float, *_: float) -> None:
-        if TOPIC not in self.source.topics:
-            return
-        count = len(self.source.topics[TOPIC].partitions)
-        self.source.delete(TOPIC)
-        for partition in range(count):
-            self.truth.of((TOPIC, partition)).lose(since=0)
-        self.world.later(0.01 + pause * pause * 5, None, lambda: self._create(self.source, TOPIC, count))
+        self._recreate(self.source, TOPIC, 0.01 + pause * pause * 5)
 
     def _target_recreated(self, pause: float, *_: float) -> None:
-        if self.remote not in self.target.topics:
+        self._recreate(self.target, self.directions[0].remote, 0.01 + pause * pause * 5)
+
+    def _recreate(self, cluster: SimulatedCluster, name: str, seconds: float) -> None:
+        if name not in cluster.topics:
             return
-        count = len(self.target.topics[self.remote].partitions)
-        self.target.delete(self.remote)
-        for partition in range(count):
-            self.truth.truncated((self.remote, partition))
-        self.world.later(0.01 + pause * pause * 5, None, lambda: self._create(self.target, self.remote, count))
+        count = len(cluster.topics[name].partitions)
+        cluster.delete(name)
+        for one in self.directions:
+            for place in [(name, partition) for partition in range(count)]:
+                if cluster is one.truth.source:
+                    one.truth.of(place).lose(since=0)
+                else:
+                    one.truth.truncated(place)
+        self.world.later(seconds, None, lambda: self._create(cluster, name, count))
 
     def _create(self, cluster: SimulatedCluster, name: str, count: int) -> None:
         if name not in cluster.topics:
             cluster.create(name, count)
 
     def _partition_added(self, pause: float, *_: float) -> None:
+        remote = self.directions[0].remote
         if TOPIC in self.source.topics:
             self.source.add_partitions(TOPIC, 1)
 
             def follow() -> None:
-                if TOPIC in self.source.topics and self.remote in self.target.topics:
+                if TOPIC in self.source.topics and remote in self.target.topics:
                     wanted = len(self.source.topics[TOPIC].partitions)
-                    self.target.add_partitions(
-                        self.remote, max(0, wanted - len(self.target.topics[self.remote].partitions))
-                    )
+                    self.target.add_partitions(remote, max(0, wanted - len(self.target.topics[remote].partitions)))
 
             self.world.later(pause * 4, None, follow)
 
     def _fence(self, long: float, *_: float) -> None:
-        if (topic := self.target.topics.get(self.remote)) is not None:
+        if (topic := self.target.topics.get(self.directions[0].remote)) is not None:
             for partition in topic.partitions:
                 partition.log.max_message_bytes = 78
 
@@ -447,70 +480,22 @@ class Copying:
                         cluster.move_leader((topic.name, number), BROKERS[0])
                     partition.log.max_message_bytes = None
                     partition.log.catch_up()
-        for name, cluster in ((TOPIC, self.source), (self.remote, self.target)):
-            self._create(cluster, name, self.setup.partitions)
-        there, remote = self.source.topics[TOPIC], self.target.topics[self.remote]
-        self.target.add_partitions(self.remote, max(0, len(there.partitions) - len(remote.partitions)))
-        for one in self.copiers:
-            for link in (one.source.link, one.target.link):
+        for one in self.directions:
+            one.writer.ended = True
+            for name, cluster in ((TOPIC, one.truth.source), (one.remote, one.truth.target)):
+                self._create(cluster, name, self.setup.partitions)
+        there, remote = self.source.topics[TOPIC], self.target.topics[self.directions[0].remote]
+        self.target.add_partitions(remote.name, max(0, len(there.partitions) - len(remote.partitions)))
+        for process in self.copiers:
+            for link in (process.source.link, process.target.link):
                 link.lose_requests = link.lose_answers = 0
                 link.slow_s = 0.0
                 link.held_until = min(link.held_until, self.world.now)
-            one.resume(slept=False)
-            one.stopping = True
-
-    # Applications
-
-    def _write_later(self) -> None:
-        random = self.world.random
-
-        def write() -> None:
-            if self._is_healed:
-                return
-            if TOPIC in self.source.topics:
-                for _ in range(random.choice((1, 1, 2, 5))):
-                    partitions = self.source.topics[TOPIC].partitions
-                    self._produce((TOPIC, random.randrange(len(partitions))))
-            self.world.later(random.choice((0.01, 0.1, 0.5, 2.0)), None, write)
-
-        self.world.later(0.0, None, write)
-
-    def _produce(self, place: TopicPartition) -> None:
-        partition = self.source.topics[place[0]].partitions[place[1]]
-        if partition.leader is None or partition.leader % NAMES in self.source.down:
-            return
-        random, log, records = self.world.random, partition.log, self.truth.of(place)
-        transactional = self.setup.transactions and random.random() < 0.5
-        count = random.choice((1, 1, 3, 10))
-        numbers = records.add(log.end, count, Fate.OPEN if transactional else Fate.COMMITTED)
-        age_ms = int(random.random() * 4 * _DAY_MS) if self.setup.old else 0
-        producer: dict[str, int] = {}
-        if transactional:
-            self._transactions += 1
-            producer = {
-                "producer_id": self._transactions,
-                "producer_epoch": 0,
-                "base_sequence": 0,
-                "attributes": TRANSACTIONAL,
-            }
-        batch = batch_of(
-            [(None, value_of(number)) for number in numbers], timestamp_ms=self.world.now_ms - age_ms, **producer
-        )
-        log.write(batch)
-        if transactional:
-            self._end_later(place, log, self._transactions, numbers, commit=random.random() < 0.7)
-
-    def _end_later(self, place: TopicPartition, log: Any, producer: int, numbers: range, *, commit: bool) -> None:  # noqa: ANN401
-        def end() -> None:
-            if not self.source.has(place) or self.source.log(*place) is not log:
-                return
-            if producer not in log.open:
-                return  # an election lost it
-            self._decided[producer] = commit
-            log.mark(producer, 0, commit=commit, now_ms=self.world.now_ms)
-            self.truth.of(place).end(numbers, commit=commit)
-
-        self.world.later(self.world.random.choice((0.0, 0.05, 0.5, 3.0)), None, end)
+            process.resume(slept=False)
+            process.stopping = True
+        for one in self.directions:
+            if one.runs:
+                self._begin_copier(one, delay=0.0)
 
 
 def _calling(work: Callable[[Fault], None], fault: Fault) -> Callable[[], None]:

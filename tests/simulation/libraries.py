@@ -20,7 +20,7 @@ from kafka.partitioner.default import murmur2
 
 from tests.simulation.administration import DEFAULTS, IDLE_MS, LEADER_NOT_AVAILABLE, NOT_EMPTY, AclEntry
 from tests.simulation.network import ConnectionLost, Network, SharedLink, Unanswered, Wire, current_process
-from tests.simulation.threads import Waiting
+from tests.simulation.system_threads import Waiting
 from tests.simulation.world import clock
 
 if TYPE_CHECKING:

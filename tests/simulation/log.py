@@ -11,8 +11,8 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import CONTROL, HEADER_BYTES, SEQUENCES, TRANSACTIONAL, BatchHeader
-from mirrorless.batches.rebuild import merge
-from mirrorless.batches.records import Records, varint
+from mirrorless.batches.rebuild import records_of
+from mirrorless.batches.records import varint
 from tests.support.fake_log import (
     CORRUPT_MESSAGE,
     INVALID_PRODUCER_EPOCH,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mirrorless.batches.stamp import Stamped
 
 OFFSET_OUT_OF_RANGE = 1
+LENGTH_COUNTS_FROM = 12
 EXPIRY_MS = 86_400_000
 UNKNOWN = -1
 _TYPE_AT = 8
@@ -57,14 +58,28 @@ def batch_of(
 ) -> Batch:
     """Return one batch as a producer would send it; `records` are keys and values."""
     rests = [_field(key) + _field(value) + b"\0" for key, value in records]
-    (built,) = merge([(0, Records(list(range(len(rests))), [timestamp_ms] * len(rests), rests))], max_bytes=1 << 30)
-    header = built.header
-    if producer_id >= 0 or attributes:
-        header = header._replace(
-            attributes=attributes, producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=base_sequence
-        )
-        header = header._replace(checksum=_checksum(header, built.body))
-    return Batch(header, built.body)
+    body = b"".join(_record(delta, rest) for delta, rest in enumerate(rests))
+    header = BatchHeader(
+        base_offset=0,
+        length_bytes=HEADER_BYTES - LENGTH_COUNTS_FROM + len(body),
+        partition_leader_epoch=-1,
+        magic=2,
+        checksum=0,
+        attributes=attributes,
+        last_offset_delta=len(records) - 1,
+        base_timestamp_ms=timestamp_ms,
+        max_timestamp_ms=timestamp_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        record_count=len(records),
+    )
+    return Batch(header._replace(checksum=_checksum(header, body)), body)
+
+
+def _record(offset_delta: int, rest: bytes) -> bytes:
+    content = b"\0\0" + varint(offset_delta) + rest
+    return varint(len(content)) + content
 
 
 def _field(content: bytes | None) -> bytes:
@@ -272,6 +287,27 @@ class PartitionLog(FakeLog):
         self.end = max(self.end, self.start)
         self.changed()
 
+    def clean(self, offsets: set[int]) -> None:
+        """Remove records as the log cleaner does: their offsets stay, and batches of producers that are known.
+
+        (`LogCleaner.cleanInto`; batches without a producer go when they are empty.)
+        """
+        left = []
+        for batch in self.batches:
+            header = batch.header
+            if header.is_control or offsets.isdisjoint(range(header.base_offset, header.next_offset)):
+                left.append(batch)
+                continue
+            found = records_of(header, batch.body)
+            kept = [(at, rest) for at, rest in zip(found.offsets, found.rests, strict=True) if at not in offsets]
+            if not kept and header.producer_id < 0:
+                continue
+            body = b"".join(_record(at - header.base_offset, rest) for at, rest in kept)
+            header = header._replace(record_count=len(kept), length_bytes=HEADER_BYTES - LENGTH_COUNTS_FROM + len(body))
+            left.append(Batch(header._replace(checksum=_checksum(header, body)), body))
+        self.batches = left
+        self._bases = [batch.header.base_offset for batch in left]
+
     def expire_producers(self, now_ms: int) -> int:
         """Forget producers as a broker does every ten minutes, by the age of their records; returns how many."""
         old = [one for one, known in self.producers.items() if now_ms - known.timestamp_ms >= EXPIRY_MS]
@@ -282,10 +318,19 @@ class PartitionLog(FakeLog):
 
     # Reading
 
+    def batches_from(self, offset: int) -> list[Batch]:
+        """The batches that end after an offset."""
+        return self.batches[max(0, bisect_right(self._bases, offset) - 1) :] if offset < self.end else []
+
     def read(self, offset: int, *, below: int, max_bytes: int) -> bytes:
-        """Whole batches from that with `offset` on and below an offset; the first one whatever its size."""
+        """Whole batches from that with `offset` on and below an offset; the first one whatever its size.
+
+        None at all where `max_bytes` is 0.
+        """
         found: list[bytes] = []
         size = 0
+        if not max_bytes:
+            return b""
         batches = self.batches
         for at in range(max(0, bisect_right(self._bases, offset) - 1), len(batches)):
             header, body = batches[at]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirrorless.operation_log.topic import OPERATIONS_TOPIC
 from tests.simulation.client import Link, SimulatedClient
-from tests.simulation.threads import Killed, SimulatedThread, running, wait_for
+from tests.simulation.system_threads import Killed, SimulatedThread, running, wait_for
 from tests.simulation.world import Process, clock
 from tests.support.virtual_loop import VirtualLoop
 

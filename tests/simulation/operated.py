@@ -18,7 +18,7 @@ from mirrorless.clusters import side_by_side
 from mirrorless.copy.engines import lease_run
 from mirrorless.operations.steps import preflight
 from mirrorless.protocol import clients as protocol_clients
-from tests.simulation import threads
+from tests.simulation import system_threads as threads
 from tests.simulation.admin_requests import _ANSWERS, SimulatedRequests
 from tests.simulation.client import SimulatedClient
 from tests.simulation.libraries import SimulatedAdmin, SimulatedConsumer, SimulatedSender, cluster_of

@@ -24,12 +24,12 @@ from mirrorless.operations import run
 from mirrorless.operations.close import close_fence
 from mirrorless.operations.refusals import Terms
 from mirrorless.settings import load
-from tests.simulation import threads
+from tests.simulation import system_threads as threads
 from tests.simulation.administration import MAX_BYTES, AdministeredCluster
 from tests.simulation.applications import Reader, Writer, live
 from tests.simulation.copier import set_tick
-from tests.simulation.copying import Fault
 from tests.simulation.network import SyncProcess
+from tests.simulation.setups import Fault
 from tests.simulation.world import Violation, World, clock
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition.lease_rows import Report
     from mirrorless.operation_log.records import OperationState
     from mirrorless.operations.run import Ended
-    from tests.simulation.threads import SimulatedThread
+    from tests.simulation.system_threads import SimulatedThread
 
 TOPIC = "t"
 _FENCED = "78"
@@ -444,8 +444,7 @@ class Operating:
             for name, flow in flows.items():
                 try:
                     if name not in passes:
-                        back = flows.get(f"{flow.target.alias}->{flow.source.alias}")
-                        passes[name] = Checkpoints(flow, forward=back)
+                        passes[name] = Checkpoints(flow)
                     if passes[name].stopped() is None:
                         passes[name].emit()
                         if flow.sync_group_offsets_enabled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
 import traceback
@@ -14,6 +15,7 @@ import pytest
 
 from tests.simulation.copier import replace_clients
 from tests.simulation.copying import Copying
+from tests.simulation.functions import replace_engine_clients
 from tests.simulation.operated import operated
 from tests.simulation.operating import Operating
 from tests.simulation.world import Violation, clock, install, uninstall
@@ -40,10 +42,15 @@ def prepared() -> Iterator[None]:
     """Give the product's modules simulated clocks and clients."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         replace_clients(monkeypatch)
+        replace_engine_clients(monkeypatch)
         names = install()
+        # A schedule is one large cycle. What was loaded before is never looked at: collections are rare and short.
+        gc.collect()
+        gc.freeze()
         try:
             yield
         finally:
+            gc.unfreeze()
             uninstall(names)
 
 
@@ -58,6 +65,7 @@ def run_seed(seed: int, *, of: str = "copy", without: Collection[int] = (), trac
     schedule = SCHEDULES[of](seed, without=without, trace=trace)
     clock.world = schedule.world
     outcome, began = Outcome(seed), time.process_time()
+    gc.disable()
     try:
         schedule.run()
     except Violation as error:
@@ -67,6 +75,8 @@ def run_seed(seed: int, *, of: str = "copy", without: Collection[int] = (), trac
         outcome.error = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
         if trace:
             outcome.error += "\n" + "".join(traceback.format_exception(error))
+    finally:
+        gc.enable()
     outcome.cpu_s = time.process_time() - began
     outcome.copied = schedule.copied
     outcome.events = schedule.world.events

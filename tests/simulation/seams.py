@@ -26,8 +26,12 @@ _RETRY_S = 0.2
 
 
 class _Message:
-    def __init__(self, topic: str) -> None:
+    def __init__(self, topic: str, offset: int = 0) -> None:
         self._topic = topic
+        self._offset = offset
+
+    def offset(self) -> int:
+        return self._offset
 
     def topic(self) -> str:
         return self._topic
@@ -48,6 +52,7 @@ class SimulatedProducer:
         self._cluster: SimulatedCluster = world.clusters[cluster.alias]
         self._waiting: list[tuple[str, bytes | None, bytes | None, int, Delivered | None]] = []
         self._sending = False
+        self.under_way = 0
         self.link: Link | None = None
 
     def send(
@@ -76,16 +81,18 @@ class SimulatedProducer:
             return
         some, self._waiting = self._waiting, []
         self._sending = False
+        self.under_way += len(some)
         delay = 0.002 + 0.003 * world.random.random()
 
         def arrive() -> None:
-            left = [one for one in some if not self._append(*one[:4])]
-            done = [one for one in some if one not in left]
+            offsets = [self._append(*one[:4]) for one in some]
 
             def heard() -> None:
-                for topic, _, _, _, delivered in done:
-                    if delivered is not None:
-                        delivered(None, _Message(topic))
+                self.under_way -= len(some)
+                left = [one for one, offset in zip(some, offsets, strict=True) if offset is None]
+                for (topic, _, _, _, delivered), offset in zip(some, offsets, strict=True):
+                    if delivered is not None and offset is not None:
+                        delivered(None, _Message(topic, offset))
                 if left:
                     self._waiting = left + self._waiting
                     if not self._sending:
@@ -96,17 +103,16 @@ class SimulatedProducer:
 
         world.later(delay, None, arrive)
 
-    def _append(self, topic: str, key: bytes | None, value: bytes | None, partition: int) -> bool:
+    def _append(self, topic: str, key: bytes | None, value: bytes | None, partition: int) -> int | None:
         there = self._cluster.topics.get(topic)
         if there is None:
-            return False
+            return None
         if partition < 0:
             partition = (murmur2(key or b"") & 0x7FFFFFFF) % len(there.partitions)
         found = there.partitions[partition]
         if found.leader is None or found.leader % NAMES in self._cluster.down:
-            return False
-        found.log.write(batch_of([(key, value)], timestamp_ms=self._process.world.now_ms))
-        return True
+            return None
+        return found.log.write(batch_of([(key, value)], timestamp_ms=self._process.world.now_ms))
 
     def poll(self, seconds: float = 0.0) -> None:
         """As of `TopicProducer`."""
@@ -116,11 +122,11 @@ class SimulatedProducer:
         left = []
         some, self._waiting = self._waiting, []
         for one in some:
-            if self._append(*one[:4]):
-                if one[4] is not None:
-                    one[4](None, _Message(one[0]))
-            else:
+            offset = self._append(*one[:4])
+            if offset is None:
                 left.append(one)
+            elif one[4] is not None:
+                one[4](None, _Message(one[0], offset))
         self._waiting = left
         return len(left)
 

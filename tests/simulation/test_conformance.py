@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as ConsumerPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from mirrorless.batches.header import scan
+from mirrorless.batches.header import TRANSACTIONAL, scan
 from mirrorless.batches.stamp import stamp
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.kafka_python.event_loop import EventLoop
@@ -21,6 +23,7 @@ from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.log import batch_of
 from tests.simulation.running import prepared
 from tests.simulation.world import Process, World, clock
+from tests.support.releases import start_release
 
 if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
@@ -33,6 +36,11 @@ LIMIT_BYTES = 1_000
 FIRST_PRODUCER = 1 << 61
 NOW_MS = int(time.time() * 1000)
 """As of markers: brokers begin a segment after a week of timestamps, and no fetch goes beyond its segment."""
+
+
+_KINDS = "append", "again", "fetch", "mark", "ask", "delete", "write", "end"
+_WEIGHTS = 8, 3, 4, 2, 2, 1, 2, 1
+APPLICATIONS = 3
 
 
 class Step(NamedTuple):
@@ -48,9 +56,10 @@ def script(seed: int) -> list[Step]:
     steps: list[Step] = []
     positions: dict[int, tuple[int, int]] = {}
     sent: list[tuple[int, ...]] = []
+    open_ones: set[int] = set()
     end = 0
     for _ in range(STEPS):
-        kind = random.choices(("append", "again", "fetch", "mark", "ask", "delete"), (8, 3, 4, 2, 2, 1))[0]
+        kind = random.choices(_KINDS, _WEIGHTS)[0]
         if kind == "append":
             producer = random.randrange(3)
             epoch, sequence = positions.get(producer, (0, 0))
@@ -77,11 +86,40 @@ def script(seed: int) -> list[Step]:
             steps.append(Step("mark", (producer, positions.get(producer, (0, 0))[0] + random.choice((0, 0, 1, -1)))))
         elif kind == "delete":
             steps.append(Step("delete", (random.randrange(end + 4),)))
+        elif kind == "write":
+            one = random.randrange(APPLICATIONS), random.choice((1, 3))
+            steps.append(Step("write", one))
+            open_ones.add(one[0])
+            end += one[1]
+        elif kind == "end" and open_ones:
+            steps.append(_end(open_ones, random))
+            end += 1
         steps.append(Step("ask", ()))
+    while open_ones:
+        steps += [_end(open_ones, random), Step("fetch", (0, READ_COMMITTED)), Step("ask", ())]
     return steps
 
 
-async def answers(client: Any, place: TopicPartition, steps: list[Step]) -> list[Any]:  # noqa: ANN401
+def _end(open_ones: set[int], random: Random) -> Step:
+    one = random.choice(sorted(open_ones))
+    open_ones.discard(one)
+    return Step("end", (one, random.randrange(2)))
+
+
+class Applications(Protocol):
+    """Producers with transactions, one at a time each."""
+
+    def write(self, place: TopicPartition, one: int, count: int) -> None:
+        """Write a batch, in a transaction that begins if none is open."""
+
+    def end(self, place: TopicPartition, one: int, *, commit: bool) -> None:
+        """End the transaction, and wait until the marker is there."""
+
+    def number(self, producer_id: int) -> int:
+        """A number for a producer's id that is the same for both."""
+
+
+async def answers(client: Any, applications: Applications, place: TopicPartition, steps: list[Step]) -> list[Any]:  # noqa: ANN401
     """Send the requests one after the other; returns what was answered."""
     found: list[Any] = []
     node = client.leader(place)
@@ -104,19 +142,27 @@ async def answers(client: Any, place: TopicPartition, steps: list[Step]) -> list
                     (
                         header.base_offset,
                         header.next_offset,
-                        header.producer_id,
-                        header.producer_epoch,
+                        applications.number(header.producer_id),
+                        header.producer_epoch if header.producer_id >= FIRST_PRODUCER else 0,
                         header.is_control,
+                        header.is_transactional,
                     )
                     for header, _ in scan(bytes(one.records))
                 ]
-                ends = (one.last_stable_offset, one.high_watermark, sorted(one.aborted))
+                aborted = sorted((applications.number(producer), first) for producer, first in one.aborted)
+                ends = (one.last_stable_offset, one.high_watermark, aborted)
                 found.append((one.error_code, None if one.error_code else ends, headers))
             case "mark", (producer, epoch):
                 marker = FIRST_PRODUCER + producer
                 found.append(await write_markers(client, node, place, producer=marker, epoch=max(0, epoch), count=1))
             case "delete", (offset,):
                 found.append(await delete_records(client, node, {place: offset}))
+            case "write", (one, count):
+                applications.write(place, one, count)
+                found.append(None)
+            case "end", (one, commit):
+                applications.end(place, one, commit=bool(commit))
+                found.append(None)
             case "ask", ():
                 first, high, log_end, *known = await client.in_order(
                     node,
@@ -135,6 +181,86 @@ async def answers(client: Any, place: TopicPartition, steps: list[Step]) -> list
     return found
 
 
+class RealApplications:
+    """Producers of librdkafka."""
+
+    def __init__(self, cluster: EmbeddedCluster, topic: str) -> None:
+        self._servers = cluster.bootstrap_servers
+        self._topic = topic
+        self._producers: list[Producer] = []
+        self._open: set[int] = set()
+        self._reader = Consumer({"bootstrap.servers": self._servers, "group.id": "conformance"})
+
+    def write(self, place: TopicPartition, one: int, count: int) -> None:
+        """As of `Applications`."""
+        while len(self._producers) <= one:
+            number = len(self._producers)
+            settings = {
+                "bootstrap.servers": self._servers,
+                "transactional.id": f"{self._topic}-{number}",
+                "linger.ms": 200,
+            }
+            self._producers.append(Producer(settings))
+            self._producers[-1].init_transactions(30)
+        producer = self._producers[one]
+        if one not in self._open:
+            producer.begin_transaction()
+            self._open.add(one)
+        for _ in range(count):
+            producer.produce(place[0], b"x" * 40, partition=place[1])
+        producer.flush(30)
+
+    def end(self, place: TopicPartition, one: int, *, commit: bool) -> None:
+        """As of `Applications`."""
+        self._open.discard(one)
+        before = self._end_of(place)
+        (self._producers[one].commit_transaction if commit else self._producers[one].abort_transaction)(30)
+        while self._end_of(place) == before:  # the coordinator writes the marker a moment later
+            time.sleep(0.005)
+
+    def _end_of(self, place: TopicPartition) -> int:
+        _, end = self._reader.get_watermark_offsets(ConsumerPartition(*place), timeout=30)
+        return int(end)
+
+    def number(self, producer_id: int) -> int:
+        """As of `Applications`: brokers assign them."""
+        return producer_id if producer_id < 0 or producer_id >= FIRST_PRODUCER else 0
+
+    def close(self) -> None:
+        """End all."""
+        self._reader.close()
+
+
+class SimulatedApplications:
+    """The same on a simulated cluster."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self._sequences: dict[tuple[TopicPartition, int], int] = {}
+
+    def write(self, place: TopicPartition, one: int, count: int) -> None:
+        """As of `Applications`."""
+        sequence = self._sequences.get((place, one), 0)
+        self._sequences[place, one] = sequence + count
+        batch = batch_of(
+            [(None, b"x" * 40)] * count,
+            timestamp_ms=NOW_MS,
+            producer_id=one,
+            producer_epoch=0,
+            base_sequence=sequence,
+            attributes=TRANSACTIONAL,
+        )
+        self._cluster.log(*place).write(batch)
+
+    def end(self, place: TopicPartition, one: int, *, commit: bool) -> None:
+        """As of `Applications`."""
+        self._cluster.log(*place).mark(one, 0, commit=commit, now_ms=NOW_MS)
+
+    def number(self, producer_id: int) -> int:
+        """As of `Applications`."""
+        return producer_id if producer_id < 0 or producer_id >= FIRST_PRODUCER else 0
+
+
 def of_kafka(cluster: EmbeddedCluster, scripts: dict[TopicPartition, list[Step]]) -> dict[TopicPartition, list[Any]]:
     """What a real broker answers."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
@@ -151,12 +277,14 @@ def of_kafka(cluster: EmbeddedCluster, scripts: dict[TopicPartition, list[Step]]
             while (await client.producers(client.leader(place) or 1, {place: 0}))[place] is not None:
                 await net.sleep(0.1)
         await client.learn({TOPIC})
-        return {place: await answers(client, place, steps) for place, steps in scripts.items()}
+        return {place: await answers(client, applications, place, steps) for place, steps in scripts.items()}
 
+    applications = RealApplications(cluster, TOPIC)
     try:
         found: dict[TopicPartition, list[Any]] = net.run(all_answers)
         return found
     finally:
+        applications.close()
         client.close()
         net.close()
 
@@ -177,7 +305,7 @@ def simulated(scripts: dict[TopicPartition, list[Step]]) -> dict[TopicPartition,
         async def all_answers() -> None:
             await client.connect(timeout_ms=20_000, topics={TOPIC})
             for place, steps in scripts.items():
-                found[place] = await answers(client, place, steps)
+                found[place] = await answers(client, SimulatedApplications(cluster), place, steps)
 
         process.start(all_answers())
         world.run(100_000.0, until=lambda: len(found) == len(scripts))
@@ -187,7 +315,22 @@ def simulated(scripts: dict[TopicPartition, list[Step]]) -> dict[TopicPartition,
 
 def test_answers_of_both(source: EmbeddedCluster) -> None:
     scripts = {(TOPIC, number): script(number) for number in range(SEQUENCES)}
-    real, other = of_kafka(source, scripts), simulated(scripts)
+    compare(of_kafka(source, scripts), simulated(scripts), scripts)
+
+
+def test_answers_of_an_earlier_release() -> None:
+    """The oldest release, where the product has other ways."""
+    scripts = {(TOPIC, number): script(number) for number in range(SEQUENCES)}
+    with start_release("2.8.2") as cluster:
+        compare(of_kafka(cluster, scripts), simulated(scripts), scripts)
+
+
+def compare(
+    real: dict[TopicPartition, list[Any]],
+    other: dict[TopicPartition, list[Any]],
+    scripts: dict[TopicPartition, list[Step]],
+) -> None:
+    """Fail with the first difference of each sequence."""
     different = [
         f"sequence {place[1]}, request {at}, {steps[at]} after {steps[max(0, at - 6) : at]}: Kafka {mine}, not {theirs}"
         for place, steps in scripts.items()

@@ -30,7 +30,7 @@ from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.fences import FENCED_BYTES, MAX_BYTES
 from mirrorless.offsets.failover_plan import newest_timestamps
 from mirrorless.settings import Cluster
-from tests.simulation import threads
+from tests.simulation import system_threads as threads
 from tests.simulation.administration import AdministeredCluster
 from tests.simulation.network import SyncProcess
 from tests.simulation.operated import operated

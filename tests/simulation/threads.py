@@ -1,343 +1,177 @@
-"""Threads of synchronous code, of which one at a time runs: it gives the turn back wherever it waits.
+"""Threads of a simulated process: one at a time runs, and each wait is a point where the world goes on.
 
-A thread of a simulated process is a thread of Python that waits for its turn whenever the world does something else.
-`threading`, `ThreadPoolExecutor` and `time.sleep` of the product's modules are replaced by what is here.
+The product's synchronous code sleeps by `clock.sleep`, waits for events, and for coroutines of its process. A thread
+that the world ends is unwound by `Ended`, and what it still does has no effect.
 """
 
 from __future__ import annotations
 
-import sys
-import threading as real_threading
-from typing import TYPE_CHECKING, Any, ClassVar
+import threading
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from tests.simulation.world import clock
+from tests.simulation.world import Process, clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
-    from mirrorless.kafka_python.structs import Future
-    from tests.simulation.world import Process
+_Answer = TypeVar("_Answer")
+_running: list[SimulatedThread] = []
 
 
-class Killed(BaseException):
-    """The process does not exist any more: what unwinds in its thread can send nothing."""
+class Ended(BaseException):
+    """The world ended while the thread waited."""
 
 
 class SimulatedThread:
-    """A thread of a process; `error` is what it ended with."""
+    """A thread of the process that runs: as `threading.Thread`."""
 
-    current: ClassVar[SimulatedThread | None] = None
-    every: ClassVar[list[SimulatedThread]] = []
-
-    def __init__(self, process: Process, work: Callable[[], object], name: str = "") -> None:
-        self.process = process
-        self.name = name
-        self.over = False
-        self.error: BaseException | None = None
-        self._work = work
-        self._token: object = None
-        self._woken = False
-        self._joining: list[SimulatedThread] = []
-        self._turn, self._done = real_threading.Lock(), real_threading.Lock()
-        self._turn.acquire()
-        self._done.acquire()
-        self._thread = real_threading.Thread(target=self._run, daemon=True)
-        SimulatedThread.every.append(self)
+    def __init__(self, target: Callable[[], None], *, name: str = "", daemon: bool = True) -> None:
+        process = clock.process
+        assert isinstance(process, ThreadedProcess)
+        self._process = process
+        self._target = target
+        self._go, self._parked = threading.Semaphore(0), threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._main, name=name, daemon=daemon)
+        self._joining: list[Callable[[], None]] = []
+        self.is_over = False
+        self._waits = 0
 
     def start(self) -> None:
-        """Let it run, after what can run now."""
+        """Begin at the process's next step."""
+        self._process.threads.append(self)
         self._thread.start()
-        self.process.world.soon(self.process, self._step)
+        self._process.call_soon(self._continue)
 
-    def block(self, seconds: float | None = None) -> bool:
-        """Give the turn back until `wake`, or so long; returns whether it was woken."""
-        token = self._token = object()
-        self._woken = False
-        world = self.process.world
-        if seconds is not None:
-            world.later(seconds, self.process, lambda: self._resume(token))
-        self._done.release()
-        self._turn.acquire()
-        if self.process.dead:
-            raise Killed
-        return self._woken
-
-    def wake(self) -> None:
-        """Let it continue, if it is blocked."""
-        token = self._token
-        if token is not None and not self._woken:
-            self._woken = True
-            self.process.world.soon(self.process, lambda: self._resume(token))
-
-    def join(self, seconds: float | None = None) -> None:
+    def join(self) -> None:
         """Wait for its end."""
-        caller = running()
-        until = None if seconds is None else clock.monotonic() + seconds
-        while not self.over:
-            left = None if until is None else until - clock.monotonic()
-            if left is not None and left <= 0:
-                return
-            self._joining.append(caller)
-            caller.block(left)
+        if not self.is_over:
+            current().wait(self._joining.append)
+
+    def _main(self) -> None:
+        self._go.acquire()
+        try:
+            if not self._process.is_closed:
+                self._target()
+        except Ended:
+            pass
+        except BaseException as error:  # noqa: BLE001 -- raised where the world runs
+            self._process.world.failure = error
+        self.is_over = True
+        for resume in self._joining:
+            resume()
+        self._parked.release()
+
+    def _continue(self) -> None:
+        """Let it run until it waits again."""
+        _running.append(self)
+        self._go.release()
+        self._parked.acquire()
+        _running.pop()
+
+    def wait(self, register: Callable[[Callable[[], None]], object], *, seconds: float | None = None) -> None:
+        """Wait until what is registered is called, or for so long."""
+        if self._process.is_closed:
+            raise Ended
+        self._waits += 1
+        mine, called = self._waits, [False]
+
+        def resume() -> None:
+            if not called[0] and self._waits == mine:
+                called[0] = True
+                self._process.call_soon(self._continue)
+
+        register(resume)
+        if seconds is not None:
+            self._process.call_later(seconds, resume)
+        self._parked.release()
+        self._go.acquire()
+        if self._process.is_closed:
+            raise Ended
 
     def end(self) -> None:
-        """End it where it is, as its process was killed."""
-        if not self.over and self._thread.is_alive():
-            self.process.dead = True
-            self._step()
-
-    def _resume(self, token: object) -> None:
-        if self._token is token:
-            self._token = None
-            self._step()
-
-    def _step(self) -> None:
-        before, SimulatedThread.current = SimulatedThread.current, self
-        self._turn.release()
-        self._done.acquire()
-        SimulatedThread.current = before
-
-    def _run(self) -> None:
-        self._turn.acquire()
-        try:
-            if not self.process.dead:
-                self._work()
-        except Killed:
-            pass
-        except BaseException as error:  # noqa: BLE001 -- it is the process's, which decides
-            self.error = error
-        finally:
-            self.over = True
-            for one in self._joining:
-                one.wake()
-            self._done.release()
+        """Unwind it."""
+        _running.append(self)
+        while not self.is_over:
+            self._go.release()
+            self._parked.acquire()
+        _running.pop()
 
 
-def running() -> SimulatedThread:
-    """The thread that has the turn."""
-    assert SimulatedThread.current is not None, "no simulated thread runs"
-    if SimulatedThread.current.process.dead:
-        raise Killed
-    return SimulatedThread.current
+def current() -> SimulatedThread:
+    """The thread that runs."""
+    return _running[-1]
 
 
 def sleep(seconds: float) -> None:
     """As `time.sleep`."""
-    until = clock.monotonic() + seconds
-    running().block(max(0.0, seconds))
-    while (left := until - clock.monotonic()) > 0:
-        running().block(left)
+    current().wait(lambda _: None, seconds=seconds)
 
 
-def wait_for(future: Future, seconds: float | None) -> bool:
-    """Wait for a future of kafka-python's kind; returns whether it is done."""
-    thread = running()
-    until = None if seconds is None else clock.monotonic() + seconds
-    future.add_both(lambda _: thread.wake())
-    while not future.is_done:
-        left = None if until is None else until - clock.monotonic()
-        if left is not None and left <= 0:
-            return False
-        thread.block(left)
-    return True
-
-
-def end_all() -> None:
-    """End what is left of a schedule."""
-    while SimulatedThread.every:
-        SimulatedThread.every.pop().end()
-
-
-class Waiting:
-    """Threads that wait for something."""
+class Event:
+    """As `threading.Event`."""
 
     def __init__(self) -> None:
-        self._threads: list[SimulatedThread] = []
-
-    def wait(self, seconds: float | None) -> bool:
-        """Wait until woken, at most so long."""
-        thread = running()
-        self._threads.append(thread)
-        woken = thread.block(seconds)
-        if thread in self._threads:
-            self._threads.remove(thread)
-        return woken
-
-    def wake(self, most: int = 1 << 30) -> None:
-        """Wake all, or some."""
-        some, self._threads = self._threads[:most], self._threads[most:]
-        for one in some:
-            one.wake()
-
-
-class _Event:
-    def __init__(self) -> None:
-        self._set = False
-        self._waiting = Waiting()
-
-    def is_set(self) -> bool:
-        return self._set
+        self._is_set = False
+        self._waiting: list[Callable[[], None]] = []
 
     def set(self) -> None:
-        self._set = True
-        self._waiting.wake()
+        """As of `threading.Event`."""
+        self._is_set = True
+        waiting, self._waiting = self._waiting, []
+        for resume in waiting:
+            resume()
 
     def clear(self) -> None:
-        self._set = False
+        """As of `threading.Event`."""
+        self._is_set = False
+
+    def is_set(self) -> bool:
+        """As of `threading.Event`."""
+        return self._is_set
 
     def wait(self, timeout: float | None = None) -> bool:
-        until = None if timeout is None else clock.monotonic() + timeout
-        while not self._set:
-            left = None if until is None else until - clock.monotonic()
-            if left is not None and left <= 0:
-                break
-            self._waiting.wait(left)
-        return self._set
+        """As of `threading.Event`."""
+        if not self._is_set:
+            current().wait(self._waiting.append, seconds=timeout)
+        return self._is_set
 
 
-class _Lock:
-    def __init__(self) -> None:
-        self._held = False
-        self._waiting = Waiting()
+class ThreadedProcess(Process):
+    """A process whose threads run synchronous code of the product."""
 
-    def acquire(self) -> bool:
-        while self._held:
-            self._waiting.wait(None)
-        self._held = True
-        return True
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 -- those of `Process`
+        super().__init__(*args, **kwargs)
+        self.threads: list[SimulatedThread] = []
+        self.is_closed = False
 
-    def release(self) -> None:
-        self._held = False
-        self._waiting.wake(1)
+    def begin(self, work: Callable[[], None]) -> None:
+        """Run something in a thread of its own."""
 
-    def locked(self) -> bool:
-        return self._held
+        def start() -> None:
+            SimulatedThread(work).start()
 
-    def __enter__(self) -> _Lock:
-        self.acquire()
-        return self
+        self.call_soon(start)
 
-    def __exit__(self, *_: object) -> None:
-        self.release()
+    def run_coroutine(self, work: Coroutine[Any, Any, _Answer]) -> _Answer:
+        """Wait, in a thread, for a coroutine of this process; returns its result, or raises its error."""
+        future = self.call_soon_with_future(work)
+        if not future.is_done:
 
+            def register(resume: Callable[[], None]) -> None:
+                future.add_callback(lambda _: resume())
+                future.add_errback(lambda _: resume())
 
-class _Condition(_Lock):
-    def __init__(self, _: object = None) -> None:
-        super().__init__()
-        self._noticed = Waiting()
+            current().wait(register)
+        if future.exception is not None:
+            raise future.exception
+        return cast("_Answer", future.value)
 
-    def wait(self, timeout: float | None = None) -> bool:
-        self.release()
-        try:
-            return self._noticed.wait(timeout)
-        finally:
-            if not running().process.dead:
-                self.acquire()
-
-    def notify_all(self) -> None:
-        self._noticed.wake()
-
-    def notify(self, n: int = 1) -> None:
-        self._noticed.wake(n)
-
-
-class _Thread:
-    """As `threading.Thread`."""
-
-    def __init__(
-        self,
-        *,
-        target: Callable[..., object],
-        args: tuple[Any, ...] = (),
-        name: str = "",
-        daemon: bool | None = None,
-    ) -> None:
-        self.name = name
-        self.daemon = daemon
-        self._thread = SimulatedThread(running().process, lambda: target(*args), name)
-        self._started = False
-
-    def start(self) -> None:
-        self._started = True
-        self._thread.start()
-
-    def join(self, timeout: float | None = None) -> None:
-        self._thread.join(timeout)
-
-    def is_alive(self) -> bool:
-        return self._started and not self._thread.over
-
-
-class _Threading:
-    """In place of the module `threading`."""
-
-    Event = _Event
-    Lock = _Lock
-    RLock = _Lock
-    Condition = _Condition
-    Thread = _Thread
-
-    def current_thread(self) -> object:
-        return SimulatedThread.current or real_threading.current_thread()
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        return getattr(real_threading, name)
-
-
-class _Call:
-    def __init__(self, work: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self._found: Any = None
-        self._error: BaseException | None = None
-        self._thread = SimulatedThread(running().process, lambda: self._call(work, args), "side-by-side")
-        self._thread.start()
-
-    def _call(self, work: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        try:
-            self._found = work(*args)
-        except Exception as error:  # noqa: BLE001 -- raised where it is waited for
-            self._error = error
-
-    def result(self) -> Any:  # noqa: ANN401
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._found
-
-
-class Pool:
-    """As `ThreadPoolExecutor`, with a thread for each call."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        self._calls: list[_Call] = []
-
-    def submit(self, work: Callable[..., Any], *args: Any) -> _Call:  # noqa: ANN401
-        """Begin a call."""
-        call = _Call(work, args)
-        self._calls.append(call)
-        return call
-
-    def __enter__(self) -> Pool:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for one in self._calls:
-            one._thread.join()
-
-
-simulated = _Threading()
-
-
-def install() -> list[str]:
-    """Give every module of the product that is loaded the simulated threads; returns their names."""
-    changed = []
-    for name, module in list(sys.modules.items()):
-        if name.startswith("mirrorless.") and getattr(module, "threading", None) is real_threading:
-            module.threading = simulated  # type: ignore[attr-defined]
-            changed.append(name)
-    return changed
-
-
-def uninstall(names: list[str]) -> None:
-    """Undo `install`."""
-    for name in names:
-        sys.modules[name].threading = real_threading  # type: ignore[attr-defined]
+    def close(self) -> None:
+        """End all threads and coroutines where they are."""
+        self.is_closed = True
+        world = self.world
+        for thread in self.threads:
+            world.current = self
+            thread.end()
+        world.current = None
+        super().close()

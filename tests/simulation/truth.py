@@ -30,16 +30,22 @@ class Fate(IntEnum):
 
 
 _VALUE_BYTES = 8
+_ORIGIN_AT = 48
+_NUMBER = (1 << _ORIGIN_AT) - 1
 
 
-def value_of(number: int) -> bytes:
-    """The value of the record with a number."""
-    return number.to_bytes(_VALUE_BYTES)
+def value_of(number: int, origin: int = 0) -> bytes:
+    """The value of the record with a number, that was written to the cluster `origin` first."""
+    return (origin << _ORIGIN_AT | number).to_bytes(_VALUE_BYTES)
 
 
-def numbers_of(batch: Batch) -> list[int]:
-    """The numbers of a batch's records, which have no keys and no headers; none for filler and markers."""
-    if batch.header.is_control:
+def numbers_of(batch: Batch, origin: int = 0) -> list[int]:
+    """The numbers of a batch's records of an origin, which have no keys and no headers; none for filler and markers."""
+    return [one & _NUMBER for one in _values(batch) if one >> _ORIGIN_AT == origin]
+
+
+def _values(batch: Batch) -> list[int]:
+    if batch.header.is_control or not batch.header.record_count:
         return []
     rests = records_of(batch.header, batch.body).rests
     return [int.from_bytes(rest[2:10]) for rest in rests if len(rest) == _VALUE_BYTES + 3]
@@ -80,13 +86,22 @@ class SourceRecords:
 class Truth:
     """Follows one flow from `source` to `target`, whose remote topics are named by `remote`.
 
-    `identical`: offsets have to be the same. `cut` are source partitions that lost a tail: where the progress is older
-    than that, the copy continues at the progress, says so, and repeats records; none may be missing all the same.
+    `identical`: offsets have to be the same. `origin` is the source's number in the values of its records: the topics
+    of both clusters may have records of the other one too, which are not copied back. `cut` are source partitions that
+    lost a tail: where the progress is older than that, the copy continues at the progress, says so, and repeats
+    records; none may be missing all the same.
     """
 
     def __init__(
-        self, source: SimulatedCluster, target: SimulatedCluster, remote: dict[str, str], *, identical: bool
+        self,
+        source: SimulatedCluster,
+        target: SimulatedCluster,
+        remote: dict[str, str],
+        *,
+        identical: bool,
+        origin: int = 0,
     ) -> None:
+        self.origin = origin
         self.source = source
         self.target = target
         self.remote = remote
@@ -110,7 +125,11 @@ class Truth:
             return
         log = self.target.log(*place)
         batch = log.batches[-1]
-        numbers = numbers_of(batch)
+        numbers = numbers_of(batch, self.origin)
+        if len(numbers) < len(_values(batch)):
+            raise Violation(
+                f"{place[0]}-{place[1]} offset {base}: records of {self.target.alias} are copied back to it"
+            )
         if not numbers:
             return
         self.copied += len(numbers)
@@ -150,13 +169,29 @@ class Truth:
         known = self._last.get(place)
         if known is not None and known[0] is log:
             return known[1]
-        return max(_last_of(log.batches[:-1]), self._deleted(place, log))
+        return max(self._last_of(log.batches[:-1]), self._deleted(place, log))
 
     def retained(self, place: TopicPartition, offset: int) -> None:
         """Note that retention is about to delete what a remote partition has before an offset."""
         log = self.target.log(*place)
-        gone = _last_of([one for one in log.batches if one.header.next_offset <= offset])
+        gone = self._last_of([one for one in log.batches if one.header.next_offset <= offset])
         self._retained[place] = (log, max(gone, self._deleted(place, log)))
+
+    def cleaned(self, place: TopicPartition, offsets: set[int]) -> None:
+        """Note that compaction removed records of a source partition.
+
+        If the last one that the target has, or a later one, is among them, then the copy may have nothing to compare
+        with: it continues at the progress, and says so.
+        """
+        records, remote = self.of(place), (self.remote[place[0]], place[1])
+        last = self._end_of(remote) if self.target.has(remote) else -1
+        for number, offset in enumerate(records.offsets):
+            if offset in offsets:
+                committed = records.fates[number] in (Fate.COMMITTED, Fate.GONE)
+                records.fates[number] = Fate.GONE if committed else Fate.NEVER
+                records.offsets[number] = -1
+                if number >= last:
+                    self.cut.add(place)
 
     def _deleted(self, place: TopicPartition, log: PartitionLog) -> int:
         """The last record that retention deleted from a log, -1 if there is none."""
@@ -167,7 +202,7 @@ class Truth:
         log = self.target.log(*place)
         known = self._last.get(place)
         if known is None or known[0] is not log:
-            known = self._last[place] = (log, max(_last_of(log.batches), self._deleted(place, log)))
+            known = self._last[place] = (log, max(self._last_of(log.batches), self._deleted(place, log)))
         return known[1]
 
     def truncated(self, place: TopicPartition) -> None:
@@ -208,9 +243,8 @@ class Truth:
                 raise Violation(f"{place[0]}-{partition} lacks records {lacks[:5]}")
 
     def _have(self, log: PartitionLog) -> list[int]:
-        return [number for batch in log.batches for number in numbers_of(batch)]
+        return [number for batch in log.batches for number in numbers_of(batch, self.origin)]
 
-
-def _last_of(batches: list[Batch]) -> int:
-    """The last number in some batches, -1 if there is none."""
-    return next((numbers[-1] for batch in reversed(batches) if (numbers := numbers_of(batch))), -1)
+    def _last_of(self, batches: list[Batch]) -> int:
+        """The last number in some batches, -1 if there is none."""
+        return next((found[-1] for batch in reversed(batches) if (found := numbers_of(batch, self.origin))), -1)

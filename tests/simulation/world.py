@@ -21,6 +21,7 @@ EPOCH_S = 1_700_000_000.0
 _BEGINS_S = 1_000.0
 _LEAST_S = 1e-6
 _MOST_STEPS = 500_000
+_LOOKS_EVERY_S = 0.05
 
 
 class Violation(AssertionError):
@@ -64,11 +65,12 @@ class World:
 
     def later(self, seconds: float, process: Process | None, work: Callable[[], None]) -> None:
         """Run something after so long; at least a microsecond, or a wait for a rest of time might never end."""
-        heapq.heappush(self._timers, (self.now + max(seconds, _LEAST_S), next(self._numbers), process, work))
+        at = self.now + (seconds if seconds > _LEAST_S else _LEAST_S)
+        heapq.heappush(self._timers, (at, next(self._numbers), process, work))
 
     def run(self, seconds: float, *, until: Callable[[], bool] = lambda: False) -> None:
         """Run everything for so long, or until something is true, which is looked at often; raises what failed."""
-        end = self.now + seconds
+        end, looks_at = self.now + seconds, self.now
         ready, timers = self._ready, self._timers
         while self.failure is None:
             self.steps += 1
@@ -81,9 +83,11 @@ class World:
                     self.now = end
                     break
                 self.now, _, process, work = heapq.heappop(timers)
-                if until():
-                    self.soon(process, work)
-                    break
+                if self.now >= looks_at:
+                    if until():
+                        self.soon(process, work)
+                        break
+                    looks_at = self.now + _LOOKS_EVERY_S
             if process is None:
                 work()
             elif process.suspended:
@@ -117,8 +121,8 @@ class Process(VirtualLoop):
         self.ahead_s = ahead_s
         self.dead = self.suspended = False
         self.stalled: list[Callable[[], None]] = []
-        self._asleep_s = 0.0
-        self._suspended_at = 0.0
+        self.asleep_s = 0.0
+        self.suspended_at = 0.0
         world.processes.append(self)
 
     def start(self, work: Any) -> None:  # noqa: ANN401 -- a coroutine
@@ -142,7 +146,7 @@ class Process(VirtualLoop):
     def suspend(self) -> None:
         """Stop it between two steps."""
         if not self.suspended and not self.dead:
-            self.suspended, self._suspended_at = True, self.world.now
+            self.suspended, self.suspended_at = True, self.world.now
             self.world.note(f"{self.name} is suspended")
 
     def resume(self, *, slept: bool) -> None:
@@ -151,7 +155,7 @@ class Process(VirtualLoop):
             return
         self.suspended = False
         if slept:
-            self._asleep_s += self.world.now - self._suspended_at
+            self.asleep_s += self.world.now - self.suspended_at
         self.world.note(f"{self.name} is resumed")
         stalled, self.stalled = self.stalled, []
         for work in stalled:
@@ -159,7 +163,7 @@ class Process(VirtualLoop):
 
     def monotonic(self) -> float:
         """As `time.monotonic`."""
-        return self.world.now - self._asleep_s
+        return self.world.now - self.asleep_s
 
     def time(self) -> float:
         """As `time.time`."""
@@ -177,21 +181,27 @@ class _Clock:
     """In place of the module `time` for the product's code: the clocks of the process that runs."""
 
     world: World | None = None
-    sleeps: Callable[[float], None] = staticmethod(real_time.sleep)
+    sleeps: Callable[[float], None] | None = None
     CLOCK_BOOTTIME = 7
 
     def monotonic(self) -> float:
-        return self._process().monotonic()
+        current = self.world.current  # type: ignore[union-attr]
+        return self.world.now - current.asleep_s  # type: ignore[union-attr]
 
     def time(self) -> float:
-        return self._process().time()
-
-    def perf_counter(self) -> float:
-        return self._process().monotonic()
+        return self.process.time()
 
     def sleep(self, seconds: float) -> None:
-        """Of a thread, where threads are simulated too (`threads`)."""
-        self.sleeps(seconds)
+        """As `time.sleep`, in a thread of a simulated process; `sleeps` does it if it is set."""
+        if self.sleeps is not None:
+            self.sleeps(seconds)
+            return
+        from tests.simulation.threads import sleep  # noqa: PLC0415 -- built on this module
+
+        sleep(seconds)
+
+    def perf_counter(self) -> float:
+        return self.process.monotonic()
 
     def gmtime(self, seconds: float | None = None) -> real_time.struct_time:
         return real_time.gmtime(self.time() if seconds is None else seconds)
@@ -204,7 +214,9 @@ class _Clock:
         assert self.world is not None
         return self.world
 
-    def _process(self) -> Process:
+    @property
+    def process(self) -> Process:
+        """The process that runs."""
         current = self._world().current
         assert current is not None, "no process runs"
         return current

@@ -142,7 +142,7 @@ def write_file(file: Path, clusters: Mapping[str, EmbeddedCluster]) -> None:
         f"topics = {TOPIC}",
         "groups = .*",
         "replication.policy.class = IdentityReplicationPolicy",
-        "mirrorless.loops = skip",
+        "mirrorless.both.directions = skip",
         "replication.factor = 1",
         "offset.storage.partitions = 2",
         *(f"{name}.replication.factor = 1" for name in ("offset.storage", "offset-syncs.topic", "checkpoints.topic")),

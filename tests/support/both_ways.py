@@ -1,4 +1,4 @@
-"""A pair of flows that replicate one topic in both directions under its own name, with `mirrorless.loops=skip`."""
+"""A pair of flows that replicate one topic both ways under its own name, with `mirrorless.both.directions=skip`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BothWays:
         world.write_settings(
             **{
                 "replication.policy.class": "IdentityReplicationPolicy",
-                "mirrorless.loops": "skip",
+                "mirrorless.both.directions": "skip",
                 f"{back}.enabled": "true",
                 f"{back}.topics": self.topic,
                 f"{back}.sync.topic.configs.enabled": "false",

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mirrorless.copy.identical.claims import Claims
 from mirrorless.copy.identical.holes import HoleWriter
-from mirrorless.copy.identical.resolver import ExactResolver
+from mirrorless.copy.identical.rule import IdenticalOffsets
 from mirrorless.copy.partition import state
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.partition.state import PartitionCopy
-from mirrorless.copy.progress.records import Known, parse
+from mirrorless.copy.resume.dense import DenseOffsets
 from mirrorless.copy.resume.epochs import Epochs
-from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.copy.resume.resolver import PositionResolver
 from mirrorless.copy.slot import appender, error_policy, fetcher, lease, parallel_reads, progress_tracker, send_queues
 from mirrorless.copy.slot.exact_copies import ExactCopies
@@ -22,6 +21,8 @@ from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.progress_tracker import ProgressTracker
 from mirrorless.kafka_python.structs import DefaultRecordBatch
 from mirrorless.metadata.fences import FENCED_BYTES
+from mirrorless.progress.producer_ids import producer_id
+from mirrorless.progress.records import Known, parse
 from mirrorless.protocol.cluster_client import EARLIEST
 from mirrorless.settings import Cluster, Flow
 from tests.support.fake_cluster import FakeCluster
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.handover import Handover
     from mirrorless.copy.partition.lease_rows import Report
-    from mirrorless.copy.progress.records import LeaveOut, SourcePartition
-    from mirrorless.copy.progress.writer import ProgressWriter
+    from mirrorless.progress.records import LeaveOut, SourcePartition
+    from mirrorless.progress.writer import ProgressWriter
 
 _CLOCKED = (appender, error_policy, fetcher, lease, parallel_reads, progress_tracker, send_queues, state)
 PROGRESS_TOPIC = "mm2-offsets.A.internal"
@@ -216,34 +217,30 @@ class FakeFlow:
 
     def resolver(self, tracker: ProgressTracker | None = None) -> PositionResolver:
         """What finds positions."""
+        source, target, epochs = self.source.client, self.target.client, self.epochs()
         return PositionResolver(
-            source=self.source.client,
-            target=self.target.client,
-            epochs=self.epochs(),
+            source=source,
+            target=target,
+            epochs=epochs,
+            dense=DenseOffsets(source=source, target=target, epochs=epochs),
+            identical=self.exact().rule,
             reread=self.known,
             left_out=(tracker or self.tracker()).left_out,
         )
 
-    def exact(self, tracker: ProgressTracker) -> ExactCopies:
+    def exact(self) -> ExactCopies:
         """What copies with identical offsets need; this flow has none."""
+        source, target = self.source.client, self.target.client
         claims = Claims(
-            target=self.target.client,
+            target=target,
             source_alias="A",
             source_id=lambda: self.source.cluster_id,
             progress_topic=PROGRESS_TOPIC,
             reread=self.known,
         )
-        holes = HoleWriter(self.target.client, claims)
-        resolver = ExactResolver(
-            source=self.source.client,
-            target=self.target.client,
-            epochs=self.epochs(),
-            claims=claims,
-            holes=holes,
-            reread=self.known,
-            left_out=tracker.left_out,
-        )
-        return ExactCopies(self.flow, claims, holes, resolver)
+        holes = HoleWriter(target, claims)
+        rule = IdenticalOffsets(source=source, target=target, epochs=self.epochs(), claims=claims, holes=holes)
+        return ExactCopies(self.flow, claims, holes, rule)
 
     def copy_of(self, row: LeaseRow | None = None) -> PartitionCopy:
         """A copy as a lease begins it."""
@@ -283,7 +280,7 @@ class FakeFlow:
             watch=self.observer,
             left=left or {},
             added=cast("Any", SimpleNamespace(found=self._found)),
-            exact=self.exact(tracker),
+            exact=self.exact(),
         )
 
     def terms(self, **changes: Any) -> LeaseTerms:  # noqa: ANN401

@@ -14,8 +14,8 @@ from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.functions.engine import FunctionsEngine
 from mirrorless.copy.flow.memory_limits import MemoryLimits
 from mirrorless.copy.flow.reference import FlowRef
-from mirrorless.copy.progress import mark_writer
-from mirrorless.copy.progress.run_marks import WHOLE, Share
+from mirrorless.progress import mark_writer
+from mirrorless.progress.run_marks import WHOLE, Share
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.progress.records import Announcement
 from mirrorless.formats import OffsetSync
 from mirrorless.offsets.mm2_sync_store import SyncStore
 from mirrorless.offsets.offset_map import OffsetMap, RunStore, points
 from mirrorless.offsets.translation import translate
+from mirrorless.progress.records import Announcement
 
 if TYPE_CHECKING:
-    from mirrorless.copy.progress.records import Progress
     from mirrorless.offsets.translation import Translated, Unknown, WalkNeeded
+    from mirrorless.progress.records import Progress
 
 PLACE = ("t", 0)
 

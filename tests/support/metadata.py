@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.metadata.planning import Admins, Part
 from mirrorless.metadata.sync_pass import one_pass
+from mirrorless.progress.copied_topics import CopiedTopics
 
 if TYPE_CHECKING:
     from mirrorless.metadata.sync_pass import SyncPass

@@ -79,11 +79,19 @@ class Applications:
         self._is_one_way = not both
         self.settings = {
             **({"replication.policy.class": "IdentityReplicationPolicy"} if keeps_names else {}),
-            **({"mirrorless.active.cluster": world.source_alias} if takes_turns else {}),
+            **(
+                {"mirrorless.both.directions": "turns", "mirrorless.active.cluster": world.source_alias}
+                if takes_turns
+                else {}
+            ),
             **({f"{back}.enabled": "true", f"{back}.topics": self.topic} if both else {}),
             # As with `.*`, the filters select the copies of the other side too.
             **({} if keeps_names else {f"{one}.topics": f".*{self.topic}" for one in (world.flow, back)}),
-            **({"mirrorless.loops": "skip", f"{back}.sync.topic.configs.enabled": "false"} if shares_topics else {}),
+            **(
+                {"mirrorless.both.directions": "skip", f"{back}.sync.topic.configs.enabled": "false"}
+                if shares_topics
+                else {}
+            ),
             "groups": f"{self.topic}-.*",
             "mirrorless.switch": f"file:{self.switch}",
             "mirrorless.fence": "config",

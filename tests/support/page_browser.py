@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -42,7 +44,11 @@ def pictures() -> Path:
 
 
 class Browser:
-    """One window; a context closes it."""
+    """One window; a context closes it.
+
+    The browser's own processes inherit its output, and may outlive it: an answer is waited for with a limit, not until
+    the output ends, and all of them are ended together.
+    """
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -50,15 +56,20 @@ class Browser:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
+            start_new_session=True,
         )
+        self._pending = bytearray()
 
     def __enter__(self) -> Browser:
         return self
 
     def __exit__(self, *_: object) -> None:
         with self._process:  # closes its pipes
-            self._process.kill()
+            self._kill()
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def open(self, url: str, *, width: int = 1280, height: int = 860) -> None:
         """Open an address in a window of this size."""
@@ -118,16 +129,39 @@ class Browser:
         return found
 
     def _do(self, **command: object) -> Any:  # noqa: ANN401 -- whatever JSON can hold
+        until = time.monotonic() + _ANSWER_S
+        try:
+            self._send(json.dumps(command).encode() + b"\n", until)
+            return json.loads(self._line(until))
+        except (OSError, TimeoutError) as error:
+            self._kill()
+            raise AssertionError(f"the browser {error or 'has ended'} at {str(command)[:1_000]}") from error
+
+    def _send(self, command: bytes, until: float) -> None:
+        """Write a command, which may be longer than what the pipe holds."""
         assert self._process.stdin is not None
+        pipe = self._process.stdin.fileno()
+        os.set_blocking(pipe, False)
+        left = memoryview(command)
+        while left:
+            if not select.select([], [pipe], [], max(0.0, until - time.monotonic()))[1]:
+                raise TimeoutError("took no command in time")
+            left = left[os.write(pipe, left[: 1 << 12]) :]
+
+    def _line(self, until: float) -> bytes:
+        """Return the next line of the output."""
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(command) + "\n")
-        self._process.stdin.flush()
-        watchdog = threading.Timer(_ANSWER_S, self._process.kill)
-        watchdog.start()
-        answer = self._process.stdout.readline()
-        watchdog.cancel()
-        assert answer, f"the browser has ended with status {self._process.poll()} at {command}"
-        return json.loads(answer)
+        output = self._process.stdout.fileno()
+        while b"\n" not in self._pending:
+            if not select.select([output], [], [], max(0.0, until - time.monotonic()))[0]:
+                raise TimeoutError("did not answer in time")
+            part = os.read(output, 1 << 16)
+            if not part:
+                raise BrokenPipeError("has ended")
+            self._pending.extend(part)
+        line, _, rest = bytes(self._pending).partition(b"\n")
+        self._pending[:] = rest
+        return line
 
 
 def main() -> None:

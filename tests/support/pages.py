@@ -67,6 +67,7 @@ def topic(name: str = "orders", flow: str = "A->B", **fields: object) -> TopicRo
 def cluster(alias: str, **fields: object) -> ClusterRow:
     """A cluster that answers, but for `fields`."""
     row = ClusterRow(
+        kafka="4.3",
         alias=alias,
         bootstrap_servers=f"{alias.lower()}.example:9092",
         state=ClusterState.AVAILABLE,

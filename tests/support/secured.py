@@ -98,6 +98,12 @@ class Secured:
         eventually(lambda: name in admin.metadata().topics)
         eventually(lambda: name in topic_configs(admin, [name])[0])
 
+    def remove(self, cluster: str, name: str) -> None:
+        """Delete a topic and wait for it."""
+        admin = self.admin(cluster)
+        admin.client.delete_topics([name])[name].result()
+        eventually(lambda: name not in admin.metadata().topics)
+
     def topics(self, cluster: str) -> dict[str, int]:
         """This test's topics on a cluster, with their partitions."""
         metadata = self.admin(cluster).metadata()

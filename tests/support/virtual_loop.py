@@ -87,18 +87,7 @@ class VirtualLoop:
         """Run a coroutine beside the caller, who waits for its result."""
         future = Future()
         self._coroutines.add(work)
-
-        async def waits() -> None:
-            try:
-                found = await work
-            except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
-                future.failure(error)
-            else:
-                future.success(found)
-            finally:
-                self._coroutines.discard(work)
-
-        self.call_soon(waits())
+        self._soon(lambda: self._step(work, future))
         return future
 
     def call_later(self, seconds: float, work: Callable[[], None]) -> None:
@@ -140,17 +129,30 @@ class VirtualLoop:
         if inspect.iscoroutine(made):
             self.call_soon(made)
 
-    def _step(self, work: Coroutine[Any, Any, Any]) -> None:
+    def _step(self, work: Coroutine[Any, Any, Any], result: Future | None = None) -> None:
         try:
             waits_for = work.send(None)
-        except StopIteration:
+        except StopIteration as ended:
             self._coroutines.discard(work)
+            if result is not None:
+                result.success(ended.value)
+            return
+        except BaseException as error:
+            if result is None:
+                raise
+            self._coroutines.discard(work)
+            result.failure(error)  # raised where it is waited for
             return
         if isinstance(waits_for, _Sleep):
-            self.call_later(waits_for.seconds, lambda: self._step(work))
+            self.call_later(waits_for.seconds, lambda: self._step(work, result))
         else:
             assert isinstance(waits_for, Future), waits_for
-            waits_for.add_both(lambda _: self._soon(lambda: self._step(work)))
+
+            def ended_waiting(_: object) -> None:
+                self._soon(lambda: self._step(work, result))
+
+            waits_for.add_callback(ended_waiting)
+            waits_for.add_errback(ended_waiting)
 
     def _soon(self, work: Callable[[], None]) -> None:
         self._ready.append(work)

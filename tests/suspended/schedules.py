@@ -15,12 +15,12 @@ from unittest.mock import patch
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import TargetState, TargetStates
+from mirrorless.copy.engines.copy_once import copy_once
 from mirrorless.errors import MirrorlessError, OperationError
 from mirrorless.metadata.fences import unexplained_fences
 from mirrorless.operation_log.records import OperationKind, OperationOutcome
 from mirrorless.operations import run, runner
 from mirrorless.operations.close import close_fence
-from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.refusals import Terms
 from mirrorless.operations.steps import stranded_tail
 from mirrorless.operations.steps.context import OwnershipLost

@@ -12,11 +12,11 @@ from mirrorless import log_walk
 from mirrorless.batches.record_counter import OffsetSearch, RecordCounter
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.partition.state import PartitionCopy
-from mirrorless.copy.progress.records import Known, Progress
 from mirrorless.copy.resume import source_walk
 from mirrorless.errors import CorruptBatch, Gap, GapKind
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.translation_service import counter_from
+from mirrorless.progress.records import Known, Progress
 from mirrorless.protocol import clients
 from mirrorless.protocol.cluster_client import EARLIEST_LOCAL, ClusterClient
 from mirrorless.protocol.leaders import NotNow

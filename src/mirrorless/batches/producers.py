@@ -1,8 +1,9 @@
 """Recognises batches that a copy appended, by the producer id in their headers.
 
-The producer id of a copy is derived from its source's cluster id (`copy.resume.producer_id`), so every batch shows
+The producer id of a copy is derived from its source's cluster id (`progress.producer_ids`), so every batch shows
 which flow copied it; log compaction keeps the id. A flow of another file may copy the target's topic back under the
-same name: `OppositeCopy`. With `mirrorless.loops=skip` only a cluster's own records are copied: `ProducerFilter`.
+same name: `OppositeCopy`. With `mirrorless.both.directions=skip` only a cluster's own records are copied:
+`ProducerFilter`.
 """
 
 from __future__ import annotations

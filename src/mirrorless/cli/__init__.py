@@ -15,27 +15,39 @@ from mirrorless.clusters import first_contact
 from mirrorless.errors import MirrorlessError
 
 _COMMANDS = {
-    "apply": ("mirrorless.cli.apply", "apply"),
-    "completion": ("mirrorless.cli.completion", "completion"),
-    "config": ("mirrorless.cli.config", "group"),
-    "consume": ("mirrorless.cli.consume", "consume"),
-    "demo": ("mirrorless.cli.demo", "demo"),
-    "doctor": ("mirrorless.cli.doctor", "doctor"),
-    "drill": ("mirrorless.cli.drill", "drill"),
-    "failback": ("mirrorless.cli.switchover", "failback"),
-    "failover": ("mirrorless.cli.switchover", "failover"),
-    "failover-plan": ("mirrorless.cli.failover_plan", "failover_plan"),
-    "kafka": ("mirrorless.cli.kafka", "group"),
-    "offsets": ("mirrorless.cli.offsets", "group"),
-    "operation": ("mirrorless.cli.operation", "operation"),
-    "pause": ("mirrorless.cli.pause", "pause"),
-    "plan": ("mirrorless.cli.plan", "plan"),
-    "resume": ("mirrorless.cli.resume", "resume"),
-    "run": ("mirrorless.cli.run", "run"),
-    "status": ("mirrorless.cli.status", "status"),
-    "switchover": ("mirrorless.cli.switchover", "switchover"),
-    "verify": ("mirrorless.cli.verify", "verify"),
-    "web": ("mirrorless.cli.web", "web"),
+    "apply": ("mirrorless.cli.apply", "apply", "Make the changes that `mirrorless plan` shows."),
+    "completion": (
+        "mirrorless.cli.completion",
+        "completion",
+        "Print the script that completes commands and options in SHELL.",
+    ),
+    "config": (
+        "mirrorless.cli.config",
+        "group",
+        "Check, convert and explain configuration files; no cluster is asked.",
+    ),
+    "consume": ("mirrorless.cli.consume", "consume", "Print the records of an internal topic."),
+    "demo": ("mirrorless.cli.demo", "demo", "Replicate between two Kafka clusters on this machine."),
+    "doctor": ("mirrorless.cli.doctor", "doctor", "Check that both ends of every flow are ready."),
+    "drill": ("mirrorless.cli.drill", "drill", "Rehearse a failover to the target without stopping anything."),
+    "failback": ("mirrorless.cli.switchover", "failback", "Return to a cluster after a failover."),
+    "failover": ("mirrorless.cli.switchover", "failover", "Move applications to another cluster: the source is down."),
+    "failover-plan": (
+        "mirrorless.cli.failover_plan",
+        "failover_plan",
+        "Forecast what a failover would cost each consumer group.",
+    ),
+    "kafka": ("mirrorless.cli.kafka", "group", "Run Kafka clusters on this machine, to try things out."),
+    "offsets": ("mirrorless.cli.offsets", "group", "Show, translate and reset offsets."),
+    "operation": ("mirrorless.cli.operation", "operation", "Show, continue or abort an operation, from any machine."),
+    "pause": ("mirrorless.cli.pause", "pause", "Pause flows until `mirrorless resume`."),
+    "plan": ("mirrorless.cli.plan", "plan", "Show what `mirrorless apply` would change."),
+    "resume": ("mirrorless.cli.resume", "resume", "Resume paused flows where they stopped."),
+    "run": ("mirrorless.cli.run", "run", "Replicate the flows of FILES until Ctrl-C or SIGTERM."),
+    "status": ("mirrorless.cli.status", "status", "Show state, lag and halted partitions of each flow."),
+    "switchover": ("mirrorless.cli.switchover", "switchover", "Move applications to another cluster as planned."),
+    "verify": ("mirrorless.cli.verify", "verify", "Compare both sides of each flow, record by record."),
+    "web": ("mirrorless.cli.web", "web", "Serve a live page about the flows of FILE."),
 }
 
 
@@ -55,9 +67,9 @@ def root(ctx: click.Context) -> None:
     To try it: `mirrorless kafka up primary backup --config mm2.properties`, and in another terminal
     `mirrorless run mm2.properties`.
 
-    Exit status of every command: 0 if there is nothing to act on; 1 if it found something (differences, pending
-    changes, failed checks, halted partitions); 2 if it could not do its work (invalid input, a cluster that does not
-    answer, a missing package).
+    Exit status: 0 if there is nothing to act on; 1 if something was found (differences, pending changes, failed checks,
+    halted partitions), or undone; 2 if the work could not be done (invalid input, a cluster that does not answer, a
+    missing package). The help of each command has its own.
     """
     if ctx.invoked_subcommand in _END_BY_THEMSELVES:
         interrupts.must_end_by_itself()
@@ -87,8 +99,13 @@ def _run() -> int | None:
         status = root.main(prog_name="mirrorless", standalone_mode=False)
     except SystemExit as asked:  # a command's own status
         status = asked.code if isinstance(asked.code, int) else 0
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        status = COULD_NOT
+    except click.ClickException as error:
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        advice = "" if context is None else f" (see `{context.command_path} --help`)"
+        click.echo(f"error: {error.format_message().rstrip('.')}{advice}", err=True)
         status = COULD_NOT
     except click.Abort:
         click.echo("error: interrupted", err=True)

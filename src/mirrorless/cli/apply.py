@@ -18,12 +18,12 @@ from mirrorless.cli.options import (
     warn,
 )
 from mirrorless.cli.status_codes import COULD_NOT, FINE
-from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.actions import as_fields
 from mirrorless.metadata.plan_text import lines
 from mirrorless.metadata.planning import Admins, switched_on
 from mirrorless.metadata.sync_pass import one_pass
+from mirrorless.progress.copied_topics import CopiedTopics
 from mirrorless.settings import load
 
 if TYPE_CHECKING:

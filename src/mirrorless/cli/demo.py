@@ -1,4 +1,4 @@
-"""`mirrorless demo`: two clusters, a million records replicated by Spark, then a steady flow by functions; compared."""
+"""`mirrorless demo`: three million records replicated by Spark, then a steady flow by functions; all are compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from mirrorless.cli.options import config_file_option, renamed
 from mirrorless.cli.status_codes import FINE, FOUND
-from mirrorless.copy.partition.lease_rows import Report, summary
+from mirrorless.copy.api import Report, summary
 from mirrorless.errors import ConfigurationError
 from mirrorless.local.demo.comparison import DemoComparison, compare
 from mirrorless.local.demo.steady import STEADY_TOPIC, SteadyFlow

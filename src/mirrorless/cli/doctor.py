@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -98,7 +98,7 @@ def doctor(
         for one_name, some in (*found.items(), *on_aws.items()):
             _show(one_name, some)
         counts = Counter(one.status for one in every)
-        click.echo(", ".join(f"{counts[status]} {status}" for status in Status))
+        click.echo(", ".join(_counted(counts[status], status) for status in Status))
     sys.exit(FOUND if any(one.status is Status.FAILED for one in every) else FINE)
 
 
@@ -121,10 +121,28 @@ def _fields(found: Mapping[str, Sequence[Finding]]) -> dict[str, Any]:
     return {name: [asdict(one) for one in some] for name, some in found.items()}
 
 
+def _counted(number: int, status: Status) -> str:
+    return f"{number} {status}{'s' if status is Status.WARNING and number != 1 else ''}"
+
+
+def _together(findings: Sequence[Finding]) -> list[Finding]:
+    """Make one line of checks that could not be done for one reason, such as an unreachable cluster."""
+    alike: dict[tuple[str, str | None], list[Finding]] = {}
+    for one in findings:
+        if one.status is Status.NOT_CHECKED and one.fix is None:
+            alike.setdefault((one.text, one.cluster), []).append(one)
+    found: list[Finding] = []
+    for one in findings:
+        some = alike.get((one.text, one.cluster), [one]) if one.status is Status.NOT_CHECKED else [one]
+        if one is some[0]:
+            found.append(replace(one, check=", ".join(dict.fromkeys(each.check for each in some))))
+    return found
+
+
 def _show(name: str, findings: Sequence[Finding]) -> None:
     click.echo(name)
     width = max((len(one.cluster or "") for one in findings), default=0)
-    for one in findings:
+    for one in _together(findings):
         status = click.style(f"{one.status:11}", fg=_COLOURS[one.status])
         click.echo(f"  {status}  {one.cluster or '':{width}}  {one.check}: {one.text}")
         if one.fix is not None:

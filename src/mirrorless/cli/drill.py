@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from mirrorless.cli import interrupts
-from mirrorless.cli.options import file_argument, json_option, output_option, target_option, verbose_option
+from mirrorless.cli.options import (
+    chosen_flows,
+    file_argument,
+    flow_option,
+    json_option,
+    output_option,
+    target_option,
+    verbose_option,
+)
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError, ConfigurationError
@@ -36,6 +44,7 @@ class _Form(StrEnum):
 @click.command
 @file_argument
 @target_option(required=True)
+@flow_option
 @click.option(
     "--positions",
     "most_positions",
@@ -54,6 +63,7 @@ def drill(
     file: str,
     *,
     target: str,
+    name: str | None,
     most_positions: int,
     canary: bool,
     as_html: bool,
@@ -74,7 +84,7 @@ def drill(
         raise click.UsageError("give --json or --html, not both")
     forms = [(_form(one), one) for one in outputs]
     settings = load(file)
-    flows = [flow for flow in settings.flows if flow.target.alias == target]
+    flows = [flow for flow in chosen_flows(settings, name) if flow.target.alias == target]
     if not flows:
         raise ConfigurationError(f"no enabled flow has the target {target}", file=file)
     if canary:
@@ -88,8 +98,8 @@ def drill(
             errors[flow.name] = str(error)
     printed = _Form.JSON if as_json else _Form.HTML if as_html else _Form.TEXT
     click.echo(_report(printed, reports, errors), nl=False)
-    for name, text in errors.items():
-        click.echo(f"error: flow {name}: {text}", err=True)
+    for flow_name, text in errors.items():
+        click.echo(f"error: flow {flow_name}: {text}", err=True)
     folders = {flow.name: flow.drill_reports for flow in flows}
     try:
         for form, location in forms:

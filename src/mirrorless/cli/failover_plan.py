@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mirrorless.cli.options import (
+    any_of,
     file_argument,
-    group_option,
+    groups_option,
     json_option,
     print_json,
     target_option,
@@ -26,8 +27,6 @@ from mirrorless.offsets.failover_plan import skipping
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
-    import re
-
     from mirrorless.offsets.failover_plan import FailoverPlan, Forecast
 
 _NUMBERS = ("source offset", "target offset", "continues at", "read again", "skipped", "not copied")
@@ -36,10 +35,10 @@ _NUMBERS = ("source offset", "target offset", "continues at", "read again", "ski
 @click.command
 @file_argument
 @target_option(required=True)
-@group_option()
+@groups_option()
 @json_option
 @verbose_option
-def failover_plan(file: str, *, target: str, groups: re.Pattern[str], as_json: bool) -> None:
+def failover_plan(file: str, *, target: str, groups: str, as_json: bool) -> None:
     """Forecast what a failover would cost each consumer group.
 
     Prints what each group would read again or skip, and what would be lost, if it moved to the target now. Writes
@@ -47,14 +46,14 @@ def failover_plan(file: str, *, target: str, groups: re.Pattern[str], as_json: b
 
     Exit status 0: every flow has a forecast; 2: a target does not answer, or no flow leads there.
     """
-    settings = load(file)
+    settings, wanted = load(file), any_of(groups)
     flows = [flow for flow in settings.flows if flow.target.alias == target]
     if not flows:
         raise ConfigurationError(f"no enabled flow has the target {target}", file=file)
     found: dict[str, dict[str, Any]] = {}
     for flow in flows:
         try:
-            plan = make_plan(flow, groups=lambda name: groups.fullmatch(name) is not None)
+            plan = make_plan(flow, groups=lambda name: wanted.fullmatch(name) is not None)
         except ClusterError as error:
             found[flow.name] = {"error": str(error)}
             click.echo(f"error: flow {flow.name}: {error}", err=True)

@@ -9,14 +9,35 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from mirrorless import client_logs
+from mirrorless.settings.patterns import compile_patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mirrorless.settings import Flow, Settings
 
 _Value = TypeVar("_Value")
 
+
+class Renamed(click.Option):
+    """An option with former names, which are accepted and not shown."""
+
+    def __init__(self, *arguments: Any, former: Sequence[str], **options: Any) -> None:  # noqa: ANN401 -- click's signature
+        super().__init__(*arguments, **options)
+        self._former = former
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:  # noqa: ANN401 -- click does not export its class
+        """Add it with all names."""
+        shown = self.opts
+        self.opts = [*shown, *self._former]
+        try:
+            super().add_to_parser(parser, ctx)
+        finally:
+            self.opts = shown
+
+
+DEFAULT_PORT: Final = 8480
+_LEADING_FLAGS: Final = re.compile(r"^\(\?[a-z]+\)")
 CONFIG_VARIABLE: Final = "MIRRORLESS_CONFIG"
 """Names the configuration where FILE is left out; Lambda functions have it too."""
 file_argument: Final = click.argument("file", envvar=CONFIG_VARIABLE)
@@ -37,6 +58,8 @@ output_option: Final = click.option(
 )
 topics_option: Final = click.option(
     "--topics",
+    cls=Renamed,
+    former=["--topic"],
     default=".*",
     show_default=True,
     metavar="PATTERNS",
@@ -63,9 +86,20 @@ verbose_option: Final = click.option(
 )
 _WEB_OPTIONS: Final = (
     click.option(
+        "--web-port",
+        cls=Renamed,
+        former=["--port"],
+        type=click.IntRange(0, 65535),
+        default=DEFAULT_PORT,
+        show_default=True,
+        metavar="PORT",
+        help="Port of the page; 0 selects a free one.",
+    ),
+    click.option(
         "--web-address",
         metavar="ADDRESS",
         default="127.0.0.1",
+        show_default=True,
         help="Address that the page listens on; any other than loopback requires the token.",
     ),
     click.option(
@@ -97,34 +131,52 @@ config_file_option: Final = click.option(
 )
 
 
-class _Pattern(click.ParamType[re.Pattern[str]]):
-    name = "PATTERN"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> re.Pattern[str]:
-        """Compile it."""
-        if isinstance(value, re.Pattern):
-            return value
-        try:
-            return re.compile(str(value))
-        except re.error as error:
-            self.fail(f"{value}: {error}", param, ctx)
-
-
-def group_option(*, required: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def groups_option(*, required: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the option for consumer groups; where it is not required, all groups are the default."""
     return click.option(
-        "--group",
-        "groups",
-        type=_Pattern(),
+        "--groups",
+        cls=Renamed,
+        former=["--group"],
+        metavar="PATTERNS",
         required=required,
         default=None if required else ".*",
-        help="Only consumer groups whose whole name matches.",
+        show_default=not required,
+        callback=_checked,
+        help="Only consumer groups that match one of these patterns (a,b).",
+    )
+
+
+def _checked(context: click.Context, parameter: click.Parameter, given: str) -> str:
+    """Refuse patterns that do not compile, as a wrong option."""
+    try:
+        compile_patterns([given])
+    except ValueError as error:
+        raise click.BadParameter(f"{given}: {error}", context, parameter) from None
+    return given
+
+
+def any_of(patterns: str) -> re.Pattern[str]:
+    """Return one pattern for a checked list of them."""
+    compiled = compile_patterns([patterns])
+    if len(compiled) == 1:
+        return compiled[0]
+    names = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
+    flags = ("".join(letter for flag, letter in names.items() if one.flags & flag) for one in compiled)
+    return re.compile(
+        "|".join(
+            f"(?{letters}:{_LEADING_FLAGS.sub('', one.pattern)})" for letters, one in zip(flags, compiled, strict=True)
+        )
     )
 
 
 def target_option(*, required: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the option for a flow's target."""
     return click.option("--to", "target", required=required, metavar="ALIAS", help="Only flows to this cluster.")
+
+
+def with_flow(settings: Settings, name: str | None) -> Settings:
+    """Return the configuration with the flow that `--flow` names only; raises ConfigurationError if there is none."""
+    return settings if name is None else settings.model_copy(update={"flows": (settings.flow(name),)})
 
 
 def chosen_flows(settings: Settings, name: str | None) -> list[Flow]:

@@ -20,14 +20,12 @@ from mirrorless.cli.options import (
 )
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.clusters.side_by_side import side_by_side
-from mirrorless.copy.flow.recreated_topics import CopiedTopics
-from mirrorless.copy.planning.backfill_note import backfill_note, distance_of
-from mirrorless.copy.planning.identical_note import IdenticalOutlook, identical_outlook
-from mirrorless.copy.planning.records_there import first_copy
+from mirrorless.copy.api import IdenticalOutlook, backfill_note, distance_of, first_copy, identical_outlook
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.plan_text import as_json as plan_fields
 from mirrorless.metadata.plan_text import lines
 from mirrorless.metadata.planning import Admins, MetadataPlanner, switched_on
+from mirrorless.progress.copied_topics import CopiedTopics
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
@@ -95,7 +93,7 @@ def planned(flow: Flow) -> Plan:
                 flow, source=admins.source, target=admins.target, remote=remote, counts=counts, known=copied.known()
             )
         outlook = IdenticalOutlook()
-        if flow.offsets == "identical" and not planner.is_waiting:
+        if not planner.is_waiting:
             outlook = identical_outlook(
                 flow,
                 source=admins.source,

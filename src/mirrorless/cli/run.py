@@ -9,11 +9,20 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
-from mirrorless.cli.options import CONFIG_VARIABLE, spark_master_option, verbose_option, warn, web_options
+from mirrorless.cli.options import (
+    CONFIG_VARIABLE,
+    flow_option,
+    spark_master_option,
+    verbose_option,
+    warn,
+    web_options,
+    with_flow,
+)
 from mirrorless.cli.status_codes import FINE, FOUND
-from mirrorless.cli.web_port import DEFAULT_PORT, CommandWithPort
+from mirrorless.cli.web_port import CommandWithPort
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
 from mirrorless.local.runner import StopRequest, run_flows
 from mirrorless.settings import load
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=CommandWithPort)
 @click.argument("files", nargs=-1, envvar=CONFIG_VARIABLE)
+@flow_option
 @click.option("--available-now", is_flag=True, help="Exit when all records that exist at the start are copied.")
 @click.option("--consumer.config", "consumer", metavar="FILE", help="Consumer file of MirrorMaker 1, instead of FILES.")
 @click.option("--producer.config", "producer", metavar="FILE", help="Producer file of MirrorMaker 1.")
@@ -38,13 +48,7 @@ if TYPE_CHECKING:
     metavar="PORT",
     help="Serve Prometheus metrics at /metrics on this port; 0 selects a free one.",
 )
-@click.option(
-    "--web",
-    "web_port",
-    type=click.IntRange(0, 65535),
-    metavar="[PORT]",
-    help=f"Serve the live page on this port, {DEFAULT_PORT} by default; 0 selects a free one.",
-)
+@click.option("--web", is_flag=True, help="Serve the live page.")
 @web_options
 @click.option(
     "--engine",
@@ -61,7 +65,9 @@ def run(
     producer: str | None,
     include: str | None,
     metrics_port: int | None,
-    web_port: int | None,
+    web: bool,
+    web_port: int,
+    name: str | None,
     web_address: str,
     web_token: str | None,
     web_actions: bool,
@@ -90,7 +96,7 @@ def run(
         raise click.UsageError("Missing argument 'FILES'")
     if engine is not None:
         os.environ[ENGINE_VARIABLE] = engine  # also for the processes that Spark starts
-    settings = load(*files)
+    settings = with_flow(load(*files), name)
     for warning in settings.warnings:
         warn(warning)
     console = Console()
@@ -108,7 +114,7 @@ def run(
             from mirrorless.local.prometheus_display import measured  # noqa: PLC0415 -- a start takes as much longer
 
             shown = stack.enter_context(measured(settings, shown, port=metrics_port))
-        if web_port is not None:
+        if web or _is_given("web_port"):
             from mirrorless.cli.web_terms import terms_of  # noqa: PLC0415 -- as above
             from mirrorless.web.display import on_page  # noqa: PLC0415
 
@@ -124,3 +130,8 @@ def run(
         went_well = run_flows(settings, bounded=available_now, display=shown, stop=stop, master=spark_master)
     gc.freeze()  # the interpreter would look for cycles in all that is loaded, longer than Spark takes to end
     sys.exit(FINE if went_well else FOUND)
+
+
+def _is_given(parameter: str) -> bool:
+    source = click.get_current_context().get_parameter_source(parameter)
+    return source not in (None, ParameterSource.DEFAULT)

@@ -14,26 +14,29 @@ from mirrorless.cli.options import chosen_flows, file_argument, flow_option, jso
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import TargetState
-from mirrorless.copy.flow.status import line_on_gone, status_of
-from mirrorless.copy.progress.records import Halt
-from mirrorless.copy.progress.run_marks import deployment_of
-from mirrorless.errors import MirrorlessError
+from mirrorless.copy.api import line_on_gone, status_of
+from mirrorless.errors import GapKind, MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
 from mirrorless.local.listing import Listing
 from mirrorless.metadata.fences import unexplained_fences
-from mirrorless.operation_log.records import OperationOutcome, Operations
+from mirrorless.operation_log.records import Operations
+from mirrorless.operations.applications import places
 from mirrorless.operations.run import read_all
+from mirrorless.progress.records import Halt
+from mirrorless.progress.run_marks import deployment_of
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from mirrorless.copy.flow.status import FlowStatus
+    from mirrorless.copy.api import FlowStatus
     from mirrorless.operation_log.records import OperationState
     from mirrorless.settings import Flow, Settings
 
     Fields = Mapping[str, Any]
 
+_NAMED = 10
+"""So many halted partitions of a topic are named."""
 _COUNTS = {"topics": "topics", "partitions": "partitions", "begun": "started", "lag_records": "lag"}
 
 
@@ -61,7 +64,7 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
     if as_json:
         print_json({"flows": found, "operations": open_operations, "applications": places, "operations_unread": unread})
     else:
-        _print(found)
+        _print(found, file)
         for place in places:
             click.echo(_place_line(place, file))
         for alias, reason in unread.items():
@@ -98,31 +101,29 @@ def _open_operations(operations: Iterable[OperationState]) -> list[dict[str, str
 
 
 def _applications(operations: Operations) -> list[dict[str, Any]]:
-    """Where the last completed operation of each pair of clusters has moved applications, and its standing fence.
+    """Where applications of each pair of clusters are, and the fence that the last completed operation left.
 
-    Unknown (`on` is None) where two moves completed, each while the cluster of the other one was down.
+    Unknown (`on` is None) for the `reason`.
     """
-    completed = [one.request.pair for one in operations.by_id.values() if one.outcome is OperationOutcome.COMPLETED]
-    last = {pair: operations.last_completed(pair) for pair in dict.fromkeys(completed)}
     return [
-        {"on": None, "between": sorted(pair)}
-        if one is None
+        {"on": None, "between": sorted(one.pair), "reason": one.reason}
+        if one.cluster is None or one.last is None
         else {
-            "on": one.request.target,
-            "since_ms": one.ended_ms or one.created_ms,
-            "by": f"{one.request.kind} {one.id}",
-            "fenced": one.request.source if one.standing_fence else None,
-            "fenced_topics": len(one.standing_fence.get("topics", ())),
+            "on": one.cluster,
+            "since_ms": one.since_ms,
+            "by": f"{one.last.request.kind} {one.last.id}",
+            "fenced": one.last.request.source if one.last.standing_fence else None,
+            "fenced_topics": len(one.last.standing_fence.get("topics", ())),
         }
-        for pair, one in last.items()
+        for one in places(operations)
     ]
 
 
 def _place_line(place: Mapping[str, Any], file: str) -> str:
     if place["on"] is None:
         return (
-            f"applications of {' and '.join(place['between'])}: it is unknown where they are, since two moves "
-            f"completed, each while the other's cluster was down: see `mirrorless operation {file}`"
+            f"applications of {' and '.join(place['between'])}: it is unknown where they are: {place['reason']}: see "
+            f"`mirrorless operation {file}`"
         )
     since = datetime.fromtimestamp(place["since_ms"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     line = f"applications are on {place['on']} since {since}, by {place['by']}"
@@ -231,7 +232,7 @@ def _last_heartbeat(flow: Flow) -> dict[str, Any]:
     return {"last_heartbeat_ms": None if beat is None else beat.timestamp_ms}
 
 
-def _print(found: Mapping[str, Fields]) -> None:
+def _print(found: Mapping[str, Fields], file: str) -> None:
     listing = Listing(
         *("flow", "state", "copied by", *_COUNTS.values(), "last heartbeat", "halted"),
         numbers={*_COUNTS.values(), "halted"},
@@ -249,7 +250,7 @@ def _print(found: Mapping[str, Fields]) -> None:
             if fields["engine"]["chosen"] != "auto":
                 click.echo(f"{flow}: engine {fields['engine']['chosen']}: {fields['engine']['reason']}")
             for line in _findings(fields):
-                click.echo(f"{flow}: {line}")
+                click.echo(f"{flow}: {line.replace(' FILE ', f' {file} ')}")
         for line in _unread(fields):
             click.echo(f"{flow}: {line}", err=True)
 
@@ -277,14 +278,32 @@ def _age(fields: Fields) -> str:
 
 
 def _findings(fields: Fields) -> Iterator[str]:
-    for gap in fields["halted"]:
-        yield f"{gap['topic']}-{gap['partition']} is halted at offset {gap['offset']}: {gap['reason']}"
+    yield from _halted(fields["halted"])
     if fields["skipped_share"] is not None:
-        yield f"{fields['skipped_share']:.1%} of the source's offsets were skipped (mirrorless.loops=skip)"
+        yield f"{fields['skipped_share']:.1%} of the source's offsets were skipped (mirrorless.both.directions=skip)"
     yield from fields["lacking"]
     yield from fields["created_again"]
     yield from fields["fences"]
     yield from (one["text"] for one in fields["gone"])
+
+
+def _halted(halts: Iterable[Fields]) -> Iterator[str]:
+    """A line for the partitions of a topic that are halted alike; `created_again` has those of a recreated topic."""
+    alike: dict[tuple[str, str | None], list[Fields]] = {}
+    for one in halts:
+        if one["gap"] is not GapKind.CREATED_AGAIN:
+            alike.setdefault((one["topic"], one["gap"]), []).append(one)
+    for (topic, _), some in alike.items():
+        first = some[0]
+        if len(some) == 1:
+            yield f"{topic}-{first['partition']} is halted at offset {first['offset']}: {first['reason']}"
+            continue
+        numbers = ", ".join(str(one["partition"]) for one in some[:_NAMED])
+        more = f" and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
+        yield (
+            f"{topic}: {len(some)} partitions are halted ({numbers}{more}), {first['partition']} at offset "
+            f"{first['offset']}: {first['reason']}"
+        )
 
 
 def _unread(fields: Fields) -> Iterator[str]:

@@ -12,6 +12,7 @@ import click
 from mirrorless.cli.operation_output import check_outputs, confirm, finish, progress_on_standard_error
 from mirrorless.cli.options import (
     file_argument,
+    groups_option,
     json_option,
     output_option,
     target_option,
@@ -40,12 +41,7 @@ _both: Final[tuple[_Option, ...]] = (
     target_option(required=True),
     click.option("--from", "source", metavar="ALIAS", help="Only flows from this cluster."),
     topics_option,
-    click.option(
-        "--groups",
-        metavar="PATTERNS",
-        default=".*",
-        help="Only consumer groups that match a pattern (a,b).",
-    ),
+    groups_option(),
     click.option("--dry-run", is_flag=True, help="Check, print what each step would change, and write nothing."),
     click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
     output_option,
@@ -95,7 +91,7 @@ def _with(*options: _Option) -> Callable[[Callable[..., None]], Callable[..., No
 def switchover(file: str, **given: Any) -> None:  # noqa: ANN401 -- click's values
     """Move applications to another cluster as planned.
 
-    No record is lost, and none is read twice.
+    No record is lost. Groups that stop in time read none twice; the report says what the others read again.
 
     Checks everything, blocks writers on the source, copies what is left, commits the translated offsets of consumer
     groups, proves that nothing was written meanwhile, prepares the target, and switches clients (mirrorless.fence,

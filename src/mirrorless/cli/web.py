@@ -6,9 +6,8 @@ import sys
 
 import click
 
-from mirrorless.cli.options import file_argument, verbose_option, warn, web_options
+from mirrorless.cli.options import file_argument, flow_option, verbose_option, warn, web_options, with_flow
 from mirrorless.cli.status_codes import FINE
-from mirrorless.cli.web_port import DEFAULT_PORT
 from mirrorless.cli.web_terms import terms_of
 from mirrorless.local.runner import StopRequest
 from mirrorless.settings import load
@@ -19,19 +18,14 @@ _WAIT_S = 3600.0
 
 @click.command
 @file_argument
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=DEFAULT_PORT,
-    metavar="PORT",
-    help=f"Port of the page, {DEFAULT_PORT} by default; 0 selects a free one.",
-)
+@flow_option
 @web_options
 @verbose_option
 def web(
     file: str,
     *,
-    port: int,
+    name: str | None,
+    web_port: int,
     web_address: str,
     web_token: str | None,
     web_actions: bool,
@@ -46,8 +40,10 @@ def web(
 
     Exit status 0: it was stopped; 2: it could not start.
     """
-    terms = terms_of(port=port, address=web_address, token=web_token, actions=web_actions, cert=web_cert, key=web_key)
-    settings = load(file)
+    terms = terms_of(
+        port=web_port, address=web_address, token=web_token, actions=web_actions, cert=web_cert, key=web_key
+    )
+    settings = with_flow(load(file), name)
     for warning in settings.warnings:
         warn(warning)
     stop = StopRequest()

@@ -1,4 +1,4 @@
-"""`--web [PORT]`: an option whose value may be left out, also before an argument."""
+"""`--web [PORT]`: the former way to give the page's port, which is `--web-port` now."""
 
 from __future__ import annotations
 
@@ -9,24 +9,29 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-DEFAULT_PORT: Final = 8480
 _OPTION: Final = "--web"
 
 
 class CommandWithPort(click.Command):
-    """A command with `--web [PORT]`: what follows it is its value only if it is a number."""
+    """A command with `--web`, after which a number is the port, as in `--web=PORT`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give the option its default where no port follows."""
+        """Make an option of its own of the port."""
         return super().parse_args(ctx, list(_with_port(args)))
 
 
 def _with_port(args: Sequence[str]) -> Iterator[str]:
+    is_port = False
     for number, argument in enumerate(args):
-        yield argument
         if argument == "--":
-            yield from args[number + 1 :]
+            yield from args[number:]
             return
         follows = args[number + 1] if number + 1 < len(args) else ""
-        if argument == _OPTION and not follows.isdigit():
-            yield str(DEFAULT_PORT)
+        if is_port:
+            is_port = False
+            yield f"{_OPTION}-port={argument}"
+        elif argument.startswith(f"{_OPTION}="):
+            yield from (_OPTION, f"{_OPTION}-port={argument.removeprefix(f'{_OPTION}=')}")
+        else:
+            yield argument
+            is_port = argument == _OPTION and follows.isdigit()

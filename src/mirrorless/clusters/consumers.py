@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
 from mirrorless.client_logs import LIBRDKAFKA
@@ -14,7 +14,7 @@ from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from confluent_kafka import Consumer, Message
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _SPAN_S: Final = 30.0
 _WAIT_S: Final = 0.2
 _A_TIME: Final = 10_000
+_FETCHED_BYTES: Final = 65_536
+_BUFFER_KB: Final = 4_096
 _PASSING: Final = (KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
 
 
@@ -94,3 +96,47 @@ def records_in(
     finally:
         consumer.close()
     return found
+
+
+def first_records(
+    cluster: Cluster, places: Collection[TopicPartition], *, most: int, seconds: float
+) -> tuple[dict[TopicPartition, list[tuple[bytes | None, bytes | None]]], set[TopicPartition]]:
+    """Read up to `most` records of each partition from its beginning, as keys and values, with one connection a broker.
+
+    Returns those of partitions that were read as far or to their end, and the partitions that may not be read; those
+    that were not answered in so many seconds are in neither. Raises `ClusterUnavailable`.
+    """
+    found: dict[TopicPartition, list[tuple[bytes | None, bytes | None]]] = {place: [] for place in places}
+    left = set(places)
+    refused: set[TopicPartition] = set()
+    consumer = reader(
+        cluster,
+        isolation_level="read_committed",
+        fetch_message_max_bytes=_FETCHED_BYTES,
+        queued_max_messages_kbytes=_BUFFER_KB,
+    )
+    try:
+        consumer.list_topics(timeout=seconds)
+        consumer.assign([ConfluentTopicPartition(*place, OFFSET_BEGINNING) for place in places])
+        until = time.monotonic() + seconds
+        while left and time.monotonic() < until:
+            over = set()
+            for message in waiting(consumer, _A_TIME, seconds=_WAIT_S):
+                place, error = (message.topic() or "", message.partition() or 0), message.error()
+                if error is None and place in left:
+                    found[place].append((message.key(), message.value()))
+                    if len(found[place]) < most:
+                        continue
+                elif error is not None and error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    refused |= {one for one in left if one[0] == place[0]}
+                elif error is None or error.code() != KafkaError._PARTITION_EOF:
+                    continue
+                over |= ({place} | refused) & left
+            if over:
+                consumer.pause([ConfluentTopicPartition(*place) for place in over])
+                left -= over
+    except KafkaException as error:
+        raise ClusterUnavailable(error.args[0].str(), cluster=cluster.alias) from error
+    finally:
+        consumer.close()
+    return {place: records for place, records in found.items() if place not in left | refused}, refused

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
     from mirrorless.settings import Cluster, Flow
 
+GROUP_COMMITS_TOPIC: Final = "__consumer_offsets"
+"""Kafka's own, in which a cluster's group coordinators keep committed offsets."""
 SEGMENT_BYTES: Final = 10 << 20
 COMPACTED: Final = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT_BYTES)}
 """Configs of a topic that is read completely: the cleaner skips the active segment, and of records that are written

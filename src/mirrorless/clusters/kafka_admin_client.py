@@ -15,3 +15,16 @@ if TYPE_CHECKING:
 def admin_client(cluster: Cluster) -> AdminRequests:
     """Connect to a cluster, with its settings for an admin client; raises kafka-python's errors."""
     return clients.admin_requests(for_kafka_python(cluster, role="admin"))
+
+
+def kafka_version(cluster: Cluster, node: int) -> str:
+    """Return Kafka's release of one broker, by the requests that it supports: the newest that this library knows.
+
+    Raises kafka-python's errors.
+    """
+    client = admin_client(cluster)
+    try:
+        found = client.get_broker_version_data(node)
+    finally:
+        client.close()
+    return ".".join(map(str, found.broker_version))

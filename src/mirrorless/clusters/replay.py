@@ -165,7 +165,9 @@ class Replay:
                 return {partition: end for (_, partition), end in ends.items()}
             if time.monotonic() > until:
                 (_, partition), reason = next(iter(missing.items()))
-                raise ClusterUnavailable(f"{self.topic}-{partition}: {reason}", cluster=self._cluster.alias)
+                alias = self._cluster.alias
+                bare = reason.removeprefix(f"cluster {alias}: ")
+                raise ClusterUnavailable(f"{self.topic}-{partition}: {bare}", cluster=alias)
             time.sleep(_PAUSE_S)
 
     def _absence(self, refusal: Refusal) -> str:

@@ -3,7 +3,7 @@
 The key is `target-state-<connector>`, the value JSON without a schema: `state` is for all workers, `state.v2`
 (KIP-875) can also be STOPPED and takes precedence. A running MirrorMaker 2 reads what is written here and vice
 versa. The topic has one partition, so the last record of the key is the state. Without a record it is STARTED; of two
-flows that take turns (`loops.opposite`), the one to the active cluster is STOPPED then.
+flows that take turns, the one to the active cluster is STOPPED then.
 
 What an operation writes also has its number and term, which Connect ignores. A process that was suspended may write
 for an operation after a later one has: readers ignore such a record, so the log decides, not the time of the write.
@@ -21,7 +21,7 @@ from mirrorless.clusters.internal_topics import InternalTopic, ensure, internal_
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.replay import Replay
 from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError
-from mirrorless.loops import begins_stopped, opposite
+from mirrorless.modes import Modes
 
 if TYPE_CHECKING:
     from mirrorless.settings import Flow
@@ -101,8 +101,9 @@ class TargetStates:
         self._key = key(flow.connector_name)
         self._admin = admin or Admin(flow.target)
         self._paused_by_file = flow.paused_by_file
-        self._takes_turns = opposite(flow) is not None
-        self._state = self._initial = TargetState.STOPPED if begins_stopped(flow) else TargetState.STARTED
+        modes = Modes(flow)
+        self._other_turn = modes.other_turn
+        self._state = self._initial = TargetState.STOPPED if modes.begins_stopped else TargetState.STARTED
         self._by = _NOBODY
         self._replay = Replay(topic=self._topic.name, cluster=flow.target, admin=self._admin)
 
@@ -113,7 +114,7 @@ class TargetStates:
                 by = written_by(entry.value)
                 if by is None or by >= self._by:
                     self._state, self._by = state, by or self._by
-        if self._takes_turns and self._replay.refused is not None:
+        if self._other_turn is not None and self._replay.refused is not None:
             # Without it both of two flows that take turns might copy.
             raise ClusterUnavailable(self._replay.refused, cluster=self._topic.cluster.alias)
         if self._paused_by_file and self._state is TargetState.STARTED:
@@ -162,7 +163,7 @@ def set_target_state(flow: Flow, state: TargetState) -> TargetState:
         reason = "the file pauses this flow; remove mirrorless.paused, or the state of Strimzi's connector"
         raise ConfigurationError(reason, key=f"{flow.name}.mirrorless.paused", value="true")
     with closing(TargetStates(flow)) as states:
-        if states.read() is TargetState.STOPPED and opposite(flow) is not None:
+        if states._other_turn is not None and states.read() is TargetState.STOPPED:
             return TargetState.STOPPED
         states.write(state, by=states.writer)
         return states.read()
@@ -173,9 +174,20 @@ def waits_for_its_turn(flow: Flow, admin: Admin) -> str | None:
 
     `admin` is the target's client. Raises `ClusterUnavailable`.
     """
-    if opposite(flow) is None:
-        return None
     with closing(TargetStates(flow, admin=admin)) as states:
-        if states.read() is not TargetState.STOPPED:
+        if states._other_turn is None or states.read() is not TargetState.STOPPED:
             return None
     return f"{flow.name} is stopped: applications write to {flow.target.alias}, from which the opposite flow copies"
+
+
+def states_in_turns(flow: Flow) -> dict[str, TargetState]:
+    """Return the states of a flow and of the one that takes turns with it, by name; empty if it takes no turns.
+
+    Raises `ClusterUnavailable`.
+    """
+    other = Modes(flow).other_turn
+    found: dict[str, TargetState] = {}
+    for one in () if other is None else (flow, other):
+        with closing(TargetStates(one)) as states:
+            found[one.name] = states.read()
+    return found

@@ -17,8 +17,7 @@ from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.replication_factors import broker_count
 from mirrorless.clusters.side_by_side import each
 from mirrorless.clusters.topics import partition_counts, replica_counts
-from mirrorless.copy.planning.records_there import first_copy
-from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.copy.api import first_copy
 from mirrorless.doctor.clocks import clock_agrees
 from mirrorless.doctor.connectivity import reach
 from mirrorless.doctor.examples import literals
@@ -35,7 +34,9 @@ from mirrorless.errors import ClusterError, CopiedClusterIdError, LoopError, Sam
 from mirrorless.filters import group_filter_for, replicated_topics
 from mirrorless.metadata.fences import unexplained_fences
 from mirrorless.metadata.loop_check import refuse_loops
-from mirrorless.metadata.plan import came_back, replicated
+from mirrorless.metadata.plan import came_back
+from mirrorless.metadata.service_records import replicated_on
+from mirrorless.progress.topic import ProgressTopic
 from mirrorless.rights import Function, Side, functions_of, needed
 
 if TYPE_CHECKING:
@@ -140,18 +141,16 @@ class _Examination:
 
     def _loops(self) -> list[Finding]:
         """Check for a flow with a reverse direction whether a topic would be replicated in a loop."""
-        if not self._flow.circle:
-            return []
         topics = {topic for end in self._ends.values() for topic in end.topics}
         try:
-            refuse_loops(self._flow, topics)
+            ways_back = refuse_loops(self._flow, topics)
         except LoopError as error:
             names = ", ".join(error.path)
             text = f"topic {error.topic} would be replicated in a loop by {names}, which all keep the topic's name"
             fix = "exclude the topic from one of these flows (topics.exclude), or use DefaultReplicationPolicy"
             return [Finding(check=_LOOPS, status=Status.FAILED, text=text, fix=fix)]
-        ways = ", ".join(one.name for one in self._flow.circle)
-        return [Finding(check=_LOOPS, status=Status.OK, text=f"no topic would be replicated back by {ways}")]
+        text = f"no topic would be replicated back by {', '.join(ways_back)}"
+        return [Finding(check=_LOOPS, status=Status.OK, text=text)] if ways_back else []
 
     def _first_copy(self) -> list[Finding]:
         """Look for records that a first copy would write a second time, or append its own to."""
@@ -161,7 +160,7 @@ class _Examination:
         there = partition_counts(self._metadata[Side.TARGET])
         counts = partition_counts(self._metadata[Side.SOURCE])
         try:
-            remote = replicated(flow, counts)
+            remote = replicated_on(flow, self._admins[Side.SOURCE], counts)
             counts = {t: min(counts[t], there[name]) for t, name in remote.items() if name in there}
             with closing(ProgressTopic(flow, target, must_exist=False)) as progress:
                 known = progress.read()
@@ -230,7 +229,7 @@ class _Examination:
         if metadata is None or admin is None:
             return {}
         counts = partition_counts(metadata)
-        remote = replicated(self._flow, counts)
+        remote = replicated_on(self._flow, admin, counts)
         try:
             configs, _ = topic_configs(admin, remote)
         except ClusterError:
@@ -253,7 +252,7 @@ class _Examination:
                 groups = sorted(filter(group_filter_for(self._flow).selects, list_groups(admin)[0]))
             except ClusterError:
                 groups = []
-        return Names(tuple(replicated(self._flow, partition_counts(metadata))), tuple(groups))
+        return Names(tuple(replicated_on(self._flow, admin, partition_counts(metadata))), tuple(groups))
 
     def _limits(self, probes: Mapping[Side, Probes]) -> list[Finding]:
         alias = self._flow.target.alias
@@ -261,7 +260,7 @@ class _Examination:
         reason = self._unreached(*Side)
         if reason is None:
             counts = partition_counts(self._metadata[Side.SOURCE])
-            remote = replicated(self._flow, counts)
+            remote = replicated_on(self._flow, self._admins[Side.SOURCE], counts)
             limits = RecordLimits(
                 flow=self._flow,
                 source=self._admins[Side.SOURCE],

@@ -16,6 +16,7 @@ from mirrorless.clusters.topics import create_topics
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.errors import MirrorlessError
 from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.modes import Modes
 from mirrorless.policy import policy_for
 from mirrorless.protocol import clients
 from mirrorless.protocol.broker_errors import error_name
@@ -38,7 +39,7 @@ _PATIENCE_S: Final = 15.0
 
 def probe_identical_offsets(flow: Flow) -> Finding | None:
     """Have a topic begin at an offset and take others by markers; None for a flow without identical offsets."""
-    if flow.offsets != "identical":
+    if not Modes(flow).keeps_any_offsets:
         return None
     alias = flow.target.alias
     topic = policy_for(flow).format_remote_topic(flow.source.alias, f"mirrorless-probe-{uuid.uuid4().hex[:8]}")

@@ -15,10 +15,10 @@ from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
 from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.clusters.mirrormaker2 import group_of, nodes_run
-from mirrorless.copy.progress.records import Progress, SourcePartition, parse
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.progress.records import Progress, SourcePartition, parse
 from mirrorless.rights import Operation
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.progress.mark_reader import MarkReader
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.errors import ClusterError
+from mirrorless.progress.mark_reader import MarkReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence, Set
 
-    from mirrorless.copy.progress.run_marks import RunMark
+    from mirrorless.progress.run_marks import RunMark
     from mirrorless.settings import Flow
 
 RUNNING: Final = "running copies"

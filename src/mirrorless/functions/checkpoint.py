@@ -61,9 +61,7 @@ def checkpoint(invocation: Invocation) -> dict[str, Any]:
 
 def _pass(invocation: Invocation) -> dict[str, Any]:
     flow = invocation.flow
-    back = f"{flow.target.alias}->{flow.source.alias}"
-    forward = next((one for one in invocation.settings.flows if one.name == back), None)
-    with _warm.kept(flow.name, (flow, forward), lambda: Checkpoints(flow, forward=forward)) as checkpoints:
+    with _warm.kept(flow.name, flow, lambda: Checkpoints(flow)) as checkpoints:
         if (stopped := checkpoints.stopped()) is not None:
             return {"note": stopped}
         return _pass_of(checkpoints, invocation)

@@ -10,23 +10,18 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from mirrorless.copy.engines.control import Control
-from mirrorless.copy.engines.functions.engine import FunctionsEngine
-from mirrorless.copy.engines.outcome import CopyOutcome
-from mirrorless.copy.flow.memory_limits import MemoryLimits
-from mirrorless.copy.flow.reference import FlowRef
-from mirrorless.copy.progress.run_marks import Share
+from mirrorless.copy.api import Control, CopyOutcome, FlowRef, FunctionsEngine, MemoryLimits
 from mirrorless.functions.client_cache import ClientCache
 from mirrorless.functions.copy_companions import Companions
 from mirrorless.functions.environment import copy_environment
 from mirrorless.functions.events import COPY_SHARE, CopyShareEvent
 from mirrorless.functions.runtime_context import runtime_context
+from mirrorless.progress.run_marks import Share
 from mirrorless.publishing.lease_meter import LeaseMeter
 from mirrorless.settings.aws import client
 
 if TYPE_CHECKING:
-    from mirrorless.copy.engines.functions.run_result import RunResult
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Report, RunResult
     from mirrorless.functions.budget import TimeBudget
     from mirrorless.functions.invocation import Invocation
     from mirrorless.functions.runtime_context import Sink
@@ -104,7 +99,7 @@ def copy_partitions(invocation: Invocation) -> dict[str, Any]:
 
         with (
             _Others(share, invocation.sink) as others,
-            Companions(invocation, enabled=given is None and share.number == 0) as companions,
+            Companions(invocation, enabled=share.number == 0, emits=given is None) as companions,
         ):
             result = warm.engine.run(time_left, leased, claims=others.start, begins=companions.start)
             if result.paused and flow.copy_idle_exit and given is None:

@@ -1,4 +1,7 @@
-"""Emits heartbeats and checkpoints while an invocation of `copy` copies, as the functions of these names do."""
+"""Emits heartbeats and checkpoints while an invocation of `copy` copies, as the functions of these names do.
+
+And follows groups, which no function does: their commits are to be on the target within a second.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,17 @@ from mirrorless.functions.budget import TimeBudget
 from mirrorless.functions.checkpoint import checkpoint
 from mirrorless.functions.events import ScheduleEvent
 from mirrorless.functions.heartbeat import beat, reachable_pairs
+from mirrorless.group_sync.following import follow, follows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from mirrorless.functions.invocation import Invocation
+    from mirrorless.group_sync.follower import FollowReport
 
 _CHECKPOINTS_EVERY_S: Final = 10.0
+_MEASURED_EVERY_S: Final = 10.0
 _SHARE: Final = 10
 """Checkpoint runs take at most a tenth of the time."""
 _PAUSE_S: Final = 5.0
@@ -29,17 +35,20 @@ for something else."""
 
 
 class Companions:
-    """Two threads, from `start` to the end of the context; `answer` has what they did.
+    """Threads from `start` to the end of the context; `answer` has what they did.
 
-    An error of theirs does not end the copy; it is in the log, and the next run retries.
+    Without `emits` groups are followed only: on one machine the functions of these names emit. An error of theirs does
+    not end the copy; it is in the log, and the next run retries.
     """
 
-    def __init__(self, invocation: Invocation, *, enabled: bool) -> None:
+    def __init__(self, invocation: Invocation, *, enabled: bool, emits: bool) -> None:
         self.answer: dict[str, Any] = {}
         self._invocation = invocation
         self._enabled = enabled
+        self._emits = emits
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._oldest_s = self._measure_at = 0.0
 
     def __enter__(self) -> Companions:
         return self
@@ -56,6 +65,10 @@ class Companions:
         if not self._enabled or self._threads:
             return
         flow = self._invocation.flow
+        if follows(flow):
+            self._started(threading.Thread(target=self._follow, name="groups", daemon=True))
+        if not self._emits:
+            return
         if reachable_pairs(self._invocation):  # whatever the flow's own setting: the reverse pair may have another
             self._thread("heartbeats", beat, pause_s=0.0)
         if flow.writes_checkpoints:
@@ -63,9 +76,22 @@ class Companions:
             self._thread("checkpoints", checkpoint, pause_s=every_s)
 
     def _thread(self, name: str, work: Callable[[Invocation], Mapping[str, Any]], *, pause_s: float) -> None:
-        thread = threading.Thread(target=self._run, args=(name, work, pause_s), name=name, daemon=True)
+        self._started(threading.Thread(target=self._run, args=(name, work, pause_s), name=name, daemon=True))
+
+    def _started(self, thread: threading.Thread) -> None:
         self._threads.append(thread)
         thread.start()
+
+    def _follow(self) -> None:
+        follow(self._invocation.flow, self._invocation.sink.tell, self._followed, self._ended)
+
+    def _followed(self, report: FollowReport) -> None:
+        if report.written:
+            self.answer["followed_offsets"] = self.answer.get("followed_offsets", 0) + report.written
+        self._oldest_s = max(self._oldest_s, report.oldest_s)
+        if self._emits and (now := time.monotonic()) >= self._measure_at:
+            self._invocation.measure("group-offset-age-ms", round(self._oldest_s * 1000))
+            self._measure_at, self._oldest_s = now + _MEASURED_EVERY_S, 0.0
 
     def _run(self, name: str, work: Callable[[Invocation], Mapping[str, Any]], pause_s: float) -> None:
         while not self._ended.is_set():

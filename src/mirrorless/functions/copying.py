@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterError
 from mirrorless.functions.client_cache import ClientCache
 from mirrorless.functions.environment import environment
 from mirrorless.functions.runtime_context import runtime_context
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.run_marks import deployment_of
 
 if TYPE_CHECKING:
     from mirrorless.settings import Flow

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.target_state import TargetState, TargetStates, waits_for_its_turn
+from mirrorless.clusters.target_state import TargetState, states_in_turns, waits_for_its_turn
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import AwsError
 from mirrorless.functions.environment import drill_environment
-from mirrorless.loops import opposite
 from mirrorless.operations.drill.run import drill_flow
 from mirrorless.operations.drill.stored import store
 
 if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation
     from mirrorless.operations.drill.report import DrillReport
-    from mirrorless.settings import Flow
 
 _ALARMING: Final = {
     Status.FAILED: ("drill-checks-failed", "a check of the drill failed"),
@@ -56,7 +53,7 @@ def rehearse(invocation: Invocation) -> dict[str, Any]:
 
 def _of_the_other_turn(invocation: Invocation, reason: str) -> dict[str, Any]:
     """Report a flow whose target has the applications: a failed check if the opposite flow does not copy either."""
-    is_idle = is_stopped(opposite(invocation.flow))
+    is_idle = {*states_in_turns(invocation.flow).values()} == {TargetState.STOPPED}
     if is_idle:
         reason = (
             f"neither {invocation.flow.name} nor the opposite flow copies: run `mirrorless operation FILE close`, or "
@@ -66,14 +63,6 @@ def _of_the_other_turn(invocation: Invocation, reason: str) -> dict[str, Any]:
     invocation.measure("drill-checks-failed", int(is_idle))
     invocation.measure("drill-checks-not-done", 0)  # ends the alarm of an earlier drill
     return {"note": f"not drilled: {reason}"}
-
-
-def is_stopped(flow: Flow | None) -> bool:
-    """Whether there is a flow, and its target state is STOPPED; raises `ClusterUnavailable`."""
-    if flow is None:
-        return False
-    with closing(TargetStates(flow)) as states:
-        return states.read() is TargetState.STOPPED
 
 
 def _measure(invocation: Invocation, report: DrillReport) -> None:

@@ -14,15 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.progress.engine_choice import EngineChoice
+from mirrorless.progress.engine_choice import EngineChoice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mirrorless.copy.progress.run_marks import RunMark, Work
+    from mirrorless.progress.run_marks import RunMark, Work
     from mirrorless.settings import Flow
 
-_FIRST_REASON: Final = "functions copy until the backlog is too large for them"
+_FIRST_REASON: Final = "the backlog is small: Spark is not needed"
 _BEHIND_S: Final = 5.0
 """Functions are behind if they have more left than they copy in so many seconds."""
 _BEHIND_BYTES: Final = 1_000_000
@@ -108,12 +108,12 @@ def _with_functions(before: EngineChoice, seen: Seen, flow: Flow, now_ms: int) -
     if rate and now_ms - behind_since_ms >= sure_s * 1000:
         after = replace(after, functions_bytes_per_s=rate, functions=seen.shares)
         if lag / rate > flow.spark_start_backlog_seconds:
-            reason = f"the functions would need {_time(lag / rate)} for the backlog of about {_size(lag)}"
+            reason = f"without Spark the backlog of about {_size(lag)} would take {_time(lag / rate)}"
             return _switched(after, "spark", reason, now_ms)
     if (since := after.growing_since_ms) and now_ms - since >= flow.spark_start_growing_seconds * 1000:
         return _switched(after, "spark", f"the lag has grown for {_time((now_ms - since) / 1000)}", now_ms)
     records = sum(work.lag_records for work in works)
-    return replace(after, reason=f"functions copy a backlog of {records:,} records, about {_size(lag)}")
+    return replace(after, reason=f"a backlog of {records:,} records, about {_size(lag)}, is copied without Spark")
 
 
 def _silence(before: EngineChoice, seen: Seen, now_ms: int) -> EngineChoice:
@@ -123,9 +123,8 @@ def _silence(before: EngineChoice, seen: Seen, now_ms: int) -> EngineChoice:
         since_ms = now_ms
     silent_ms = now_ms - since_ms
     if silent_ms >= _SILENT_S * 1000:
-        which = f"{seen.missing_shares} of {seen.shares} functions" if seen.shares > 1 else "no invocation"
-        verb = "did not run" if seen.shares > 1 else "of copy ran"
-        return _switched(before, "spark", f"{which} {verb} for {_time(silent_ms / 1000)}", now_ms)
+        which = f"{seen.missing_shares} of {seen.shares} functions did not run" if seen.shares > 1 else "nothing copied"
+        return _switched(before, "spark", f"{which} for {_time(silent_ms / 1000)}", now_ms)
     return replace(before, silent_since_ms=since_ms, silent_ms=now_ms)
 
 
@@ -150,8 +149,8 @@ def _with_spark(before: EngineChoice, seen: Seen, flow: Flow, now_ms: int) -> En
         return after
     copied = before.functions_bytes_per_s * seen.shares / before.functions  # as many as there are now
     if copied and rate > CARRIED * copied:
-        reason = f"{_size(rate)}/s arrive, and the functions copied {_size(copied)}/s"
-        return replace(after, reason=f"{reason}: raise CopyFunctions, or leave it to Spark")
+        reason = f"{_size(rate)}/s arrive, and without Spark {_size(copied)}/s were copied"
+        return replace(after, reason=f"{reason} (on AWS, a larger CopyFunctions raises that)")
     return _switched(after, "functions", f"caught up for {_time((now_ms - since) / 1000)}", now_ms)
 
 

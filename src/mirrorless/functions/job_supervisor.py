@@ -8,9 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.mark_writer import write_choice
-from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.functions.client_cache import ClientCache
 from mirrorless.functions.engine_decision import Seen, choose
 from mirrorless.functions.environment import supervisor_environment
@@ -18,14 +15,17 @@ from mirrorless.functions.events import JobStateChange
 from mirrorless.functions.glue_runs import glue_runs
 from mirrorless.functions.job_decision import TakenOver, decide
 from mirrorless.functions.runtime_context import runtime_context
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.mark_writer import write_choice
+from mirrorless.progress.run_marks import deployment_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mirrorless.copy.progress.engine_choice import EngineChoice
     from mirrorless.functions.invocation import Invocation
     from mirrorless.functions.job_decision import JobRun, JobRuns
     from mirrorless.functions.runtime_context import Sink
+    from mirrorless.progress.engine_choice import EngineChoice
 
 OVER: Final = frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED"})
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mirrorless.copy.flow.recreated_topics import CopiedTopics
-from mirrorless.copy.progress.discovered_topics import starts_at_latest
-from mirrorless.copy.resume.start_positions import StartPositions
+from mirrorless.copy.api import StartPositions
 from mirrorless.functions.client_cache import ClientCache
 from mirrorless.functions.events import ScheduleEvent
 from mirrorless.metadata.actions import ForgetAcl
 from mirrorless.metadata.planning import Admins, Part, switched_on
 from mirrorless.metadata.sync_pass import one_pass
+from mirrorless.progress.copied_topics import CopiedTopics
+from mirrorless.progress.discovered_topics import starts_at_latest
 
 if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from mirrorless.copy.engines.control import Control
-    from mirrorless.copy.engines.outcome import CopyOutcome
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Control, CopyOutcome, Report
     from mirrorless.errors import MirrorlessError
     from mirrorless.functions.job_decision import JobRuns
     from mirrorless.metadata.sync_pass import SyncPass

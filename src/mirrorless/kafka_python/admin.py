@@ -52,6 +52,7 @@ class AdminRequests(KafkaAdminClient):
         describe_acls: Callable[..., Any]
         describe_groups: Callable[..., Any]
         describe_log_dirs: Callable[..., Any]
+        get_broker_version_data: Callable[..., Any]
         list_group_offsets: Callable[..., Any]
         list_groups: Callable[..., Any]
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from mirrorless.copy.engines.outcome import CopyOutcome
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import CopyOutcome, Report
     from mirrorless.local.copy_stats import CopyStats
     from mirrorless.local.spark_host import SparkHost
     from mirrorless.local.wiring import Job

@@ -7,15 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.engines.control import Control
-from mirrorless.copy.partition.lease_rows import summary
+from mirrorless.copy.api import Control, summary
 from mirrorless.local.progress_view import PASSING, ProgressView
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mirrorless.copy.engines.outcome import CopyOutcome
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import CopyOutcome, Report
     from mirrorless.local.progress_view import TopicView
 
 

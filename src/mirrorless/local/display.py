@@ -23,14 +23,14 @@ from rich.progress import (
 from rich.table import Column, Table
 from rich.text import Text
 
-from mirrorless.copy.partition.lease_rows import summary
+from mirrorless.copy.api import summary
 from mirrorless.local.listing import Listing
 from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mirrorless.copy.partition.lease_rows import Report, Summary
+    from mirrorless.copy.api import Report, Summary
     from mirrorless.local.progress_view import TopicView
     from mirrorless.metadata.sync_pass import SyncPass
 
@@ -59,6 +59,7 @@ class LogLines:
         self._out = out
         self._due: dict[str, float] = {}
         self._waiting: dict[str, str] = {}
+        self._checkpoints: dict[str, dict[str, Any]] = {}
 
     def discovered(self, flow: str, found: SyncPass) -> None:
         """Log each change on the target, and each that failed."""
@@ -101,8 +102,10 @@ class LogLines:
             self._line("warning", flow, "PassedOver", reason=line)
 
     def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
-        """Log the totals of a checkpoint run."""
-        self._line("info", flow, "Checkpoints", **fields)
+        """Log the totals of a checkpoint run, unless it found no group again."""
+        if fields.get("groups") or self._checkpoints.get(flow) != fields:
+            self._line("info", flow, "Checkpoints", **fields)
+        self._checkpoints[flow] = fields
 
     def measured(self, flow: str, metric: str, values: Sequence[float]) -> None:
         """Print nothing: metrics are for `--metrics-port`."""
@@ -245,7 +248,18 @@ class LiveTable(_Terminal):
 
     def _draw(self) -> None:
         tables = (self._table(name, views) for name, views in self._views.items() if views)
-        self._live.update(Group(*tables, *self._waiting.values()), refresh=True)
+        self._live.update(Group(*tables, *self._errors(), *self._waiting.values()), refresh=True)
+
+    def _errors(self) -> Iterator[Text]:
+        """Yield a line for each reason why topics are halted or unreachable, with the first of them."""
+        for flow, views in self._views.items():
+            alike: dict[str, list[str]] = {}
+            for view in views:
+                if view.error:
+                    alike.setdefault(view.error, []).append(view.topic)
+            for error, topics in alike.items():
+                more = f" and {len(topics) - 1:,} more" if len(topics) > 1 else ""
+                yield Text(f"{flow}: {topics[0]}{more}: {error}", style="red")
 
     def _table(self, flow: str, topics: Sequence[TopicView]) -> Table:
         listing = Listing("topic", *_COUNTS, "state", numbers=_COUNTS, title=flow)
@@ -261,7 +275,7 @@ class LiveTable(_Terminal):
                 f"{topic.bytes_per_s / _MEGA:,.1f}",
                 f"{topic.lag_records:,}",
                 "" if topic.latency_ms is None else f"{topic.latency_ms:,}",
-                Text(topic.error or topic.state, style=_STATE_STYLES.get(topic.state, "")),
+                Text(topic.state, style=_STATE_STYLES.get(topic.state, "")),
             )
         if len(topics) > room:
             listing.caption = f"and {len(topics) - room:,} more topics"

@@ -7,6 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 _LOG: Final = logging.getLogger(__name__)
+_WORK: Final = {
+    "topic_discovery": "topic discovery",
+    "config_sync": "sync of configs",
+    "acl_sync": "sync of ACLs",
+    "heartbeat_monitor": "reading heartbeats",
+    "job_supervisor": "choosing the engine",
+}
+"""What functions do, where their names are those of functions on AWS."""
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -70,7 +78,7 @@ class DisplaySink:
         elif self._away() and not certain:
             _LOG.debug("%s: %s: while a cluster is away: %s", self._flow, self._function, text)
         elif not told:
-            self._display.trouble(self._flow, f"{self._function}: {text}")
+            self._display.trouble(self._flow, f"{_WORK.get(self._function, self._function)}: {text}")
 
     def failed_again(self, text: str) -> None:
         """Note an error of this invocation that is reported elsewhere: a cluster does not answer."""

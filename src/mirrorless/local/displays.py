@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Report
     from mirrorless.local.progress_view import TopicView
     from mirrorless.metadata.sync_pass import SyncPass
 

@@ -311,7 +311,7 @@ def start_clusters(
     """
     names = [spec.name for spec in specs]
     if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise ConfigurationError("use a different name for each cluster", key="name", value=repeated)
+        raise ConfigurationError(f"the name {repeated} is given twice: use a different name for each cluster")
     java, jars = java_executable(), class_path(say=say)
     clusters: dict[str, EmbeddedCluster] = {}
     try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Report
     from mirrorless.functions.job_decision import JobRuns
     from mirrorless.local.displays import Display
     from mirrorless.local.spark_host import SparkHost

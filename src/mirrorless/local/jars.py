@@ -12,18 +12,24 @@ import os
 import shutil
 import subprocess
 import tempfile
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import quoteattr
 
 from mirrorless.errors import PrerequisiteError
 from mirrorless.local.java import java_executable
 from mirrorless.local.kafka_jars import KAFKA_SHA256
-from mirrorless.local.maven import NotDownloaded, download
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+_CENTRAL: Final = "https://repo1.maven.org/maven2"
+_TIMEOUT_S: Final = 60
+_AT_ONCE: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,3 +225,31 @@ def _publish(jars: Path, folder: Path) -> None:
         if not folder.is_dir():
             raise
         shutil.rmtree(jars)
+
+
+class NotDownloaded(Exception):
+    """A jar could not be downloaded; the text has its address and the reason."""
+
+
+def download(jars: Mapping[str, str], folder: Path) -> None:
+    """Write jars of Maven Central, or of the repository in MIRRORLESS_MAVEN, to `folder`: file names by module.
+
+    Raises `NotDownloaded`, or OSError if a file cannot be written.
+    """
+    repository = os.environ.get("MIRRORLESS_MAVEN", _CENTRAL).rstrip("/")
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        list(threads.map(lambda one: _write(f"{repository}/{_path(*one)}", folder / one[1]), jars.items()))
+
+
+def _path(module: str, file_name: str) -> str:
+    organisation, name, revision = module.split(":")
+    return f"{organisation.replace('.', '/')}/{name}/{revision}/{file_name}"
+
+
+def _write(address: str, file: Path) -> None:
+    try:
+        with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as response:  # noqa: S310 -- Maven's, or the user's own
+            jar = response.read()
+    except (OSError, HTTPException, ValueError) as error:
+        raise NotDownloaded(f"{address}: {' '.join(str(error).split())}") from error
+    file.write_bytes(jar)

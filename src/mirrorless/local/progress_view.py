@@ -7,14 +7,13 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.partition.lifecycle import PartitionState
+from mirrorless.copy.api import PartitionState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.engines.control import Control
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Control, Report
 
 _RATE_WINDOW_S = 10.0
 """With a limit for the flow, whole batches arrive seconds apart."""

@@ -12,7 +12,7 @@ from mirrorless.publishing.prometheus import Prometheus
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Report
     from mirrorless.local.displays import Display
     from mirrorless.local.progress_view import TopicView
     from mirrorless.metadata.sync_pass import SyncPass

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from mirrorless.clusters import first_contact, outages
 from mirrorless.clusters.attempts import LoginAttempts
-from mirrorless.copy.engines.outcome import GAVE_UP, LANDING_S
+from mirrorless.copy.api import GAVE_UP, LANDING_S
 from mirrorless.errors import ClusterUnavailable, LoopError
 from mirrorless.local.copy_job import ON_PURPOSE
 from mirrorless.local.flow_run import FlowRun

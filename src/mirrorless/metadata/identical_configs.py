@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.compaction import CLEANUP_POLICY
 from mirrorless.clusters.configs import ConfigValue, Origin
-from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.modes import Modes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,11 +26,8 @@ _UNLIMITED: Final = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 def with_identical_offsets(flow: Flow, source: Mapping[str, Configs]) -> dict[str, Configs]:
     """Return the configs that remote topics follow, by source topic: the source's, except as above."""
-    policy = policy_for(flow)
-    return {
-        topic: _deletable(configs) if keeps_offsets(topic, flow=flow, policy=policy) else configs
-        for topic, configs in source.items()
-    }
+    keeps_offsets = Modes(flow).keeps_offsets
+    return {topic: _deletable(configs) if keeps_offsets(topic) else configs for topic, configs in source.items()}
 
 
 def _deletable(configs: Configs) -> Configs:

@@ -15,19 +15,20 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster, Flow
 
 
-def refuse_loops(flow: Flow, topics: Iterable[str]) -> None:
+def refuse_loops(flow: Flow, topics: Iterable[str]) -> list[str]:
     """Raise `LoopError` if `flow` and others of its file would replicate a topic in a loop; called before any write.
+
+    Returns the names of the flows that lead back to its source.
 
     `topics` are those on the flow's two ends. The topics of the loop's other clusters count too, so that all of its
     flows are refused alike; an unavailable cluster is skipped, since a flow copies only topics of its source.
     """
     loops = Loops(flow)
     if not loops.possible:
-        return
-    ends = (flow.source.alias, flow.target.alias)
-    others = {end.alias: end for one in flow.circle for end in (one.source, one.target) if end.alias not in ends}
-    elsewhere = (name for cluster in others.values() for name in _names_on(cluster))
+        return loops.ways_back
+    elsewhere = (name for cluster in loops.elsewhere for name in _names_on(cluster))
     loops.refuse({*topics, *elsewhere, *loops.named()})
+    return loops.ways_back
 
 
 def _names_on(cluster: Cluster) -> Iterable[str]:

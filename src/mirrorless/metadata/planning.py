@@ -39,6 +39,7 @@ from mirrorless.metadata.plan import (
 from mirrorless.metadata.recreated_topics import changes_topic, without_other_copies
 from mirrorless.metadata.retention_note import retention_note
 from mirrorless.metadata.serverless import not_created_with, not_synced, target_filter
+from mirrorless.metadata.service_records import examine_records, unread_note
 from mirrorless.metadata.state_topics import look_at
 from mirrorless.metadata.timestamp_limits import with_lifted_limits
 from mirrorless.operation_log.topic import OPERATIONS_TOPIC
@@ -107,6 +108,7 @@ class MetadataPlanner:
         self._fences = standing_fences(flow, admins.target) if OPERATIONS_TOPIC in self._target else NO_FENCES
         self._brokers = broker_count(source), broker_count(target)
         self._target_metadata = target
+        self._unread = examine_records(flow, admins.source, self._source)
         self._remote, self._left_out = divide(flow, self._source)
         self._blind = [
             *_problems(undescribed(source), f"cannot be described on {flow.source.alias}", uncopied=True),
@@ -124,7 +126,9 @@ class MetadataPlanner:
         if self._stopped is not None:
             return self._waiting(self._stopped, topics=Part.TOPICS in wanted)
         alias = self._flow.source.alias
-        blank = f"no topics are visible on {alias}; if it has any, grant the flow's user DESCRIBE on those to replicate"
+        blank = (
+            f"{alias} has no topics yet, or none that the flow's user may see: grant it DESCRIBE on those to replicate"
+        )
         reads = [self._kept] if internal_topics and Part.TOPICS in wanted else []
         reads += [
             {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one] for one in wanted
@@ -144,6 +148,7 @@ class MetadataPlanner:
                 *(() if self._source else (blank,)),
                 *(named_in_vain(self._flow, self._source) if self._source else ()),
                 *came_back(self._flow, self._remote),
+                *(unread_note(alias, self._unread) if thorough else ()),
                 *(note for one in plans for note in one.notes),
             ),
             warnings=warnings,
@@ -167,7 +172,7 @@ class MetadataPlanner:
         if not concerned:
             return plan
         found = copied.created_again({origin[name]: self._source[origin[name]] for name in concerned})
-        return without_other_copies(plan, found, remote=self._remote)
+        return without_other_copies(plan, found, flow=self._flow.name, remote=self._remote)
 
     @property
     def is_waiting(self) -> bool:

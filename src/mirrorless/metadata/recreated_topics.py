@@ -48,19 +48,20 @@ def changes_topic(action: Action) -> bool:
     return False
 
 
-def left_alone(remote_topic: str, reason: str) -> str:
+def left_alone(flow: str, topic: str, remote_topic: str, reason: str) -> str:
     """Return the line that a remote topic is a copy of the source topic before it was recreated, and what to do."""
     return (
-        f"{remote_topic} is not changed (configs, partitions, ACLs, group offsets): {reason}; set mirrorless.on.gap="
-        "continue to copy the new topic after the records of the old one, or run `mirrorless offsets reset`"
+        f"{reason}: nothing of the new topic is copied, and {remote_topic} stays as it is (configs, partitions, ACLs, "
+        f"group offsets); `mirrorless offsets reset FILE --flow '{flow}' --topic {topic}` copies the new topic after "
+        "the records of the old one; with mirrorless.on.gap=continue the copy does that by itself, for every topic"
     )
 
 
-def without_other_copies(plan: Plan, found: CreatedAgain, *, remote: Mapping[str, str]) -> Plan:
+def without_other_copies(plan: Plan, found: CreatedAgain, *, flow: str, remote: Mapping[str, str]) -> Plan:
     """Remove actions on remote topics of recreated topics, with a note on each; `remote` is by source topic."""
     if found.unknown is not None:
         return replace(plan, notes=(*plan.notes, f"{UNCHECKED}: {found.unknown}"))
-    alone = {remote[topic]: reason for topic, reason in found.topics.items()}
+    alone = {remote[topic] for topic in found.topics}
     kept = [one for one in plan.actions if one.topic not in alone or not changes_topic(one)]
-    notes = [left_alone(name, reason) for name, reason in sorted(alone.items())]
+    notes = [left_alone(flow, topic, remote[topic], reason) for topic, reason in sorted(found.topics.items())]
     return replace(plan, actions=tuple(kept), notes=(*plan.notes, *notes))

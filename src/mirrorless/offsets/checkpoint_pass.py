@@ -77,11 +77,8 @@ class GroupSyncReport:
 class Checkpoints:
     """The checkpoints of one flow, kept between invocations; a cold start gets the same from the topics."""
 
-    def __init__(self, flow: Flow, *, forward: Flow | None = None) -> None:
-        """Connect; `forward` is the flow in the opposite direction, if there is one, for groups that fail back.
-
-        Raises `ClusterError`, and ConfigurationError if the flow's filter cannot be imported.
-        """
+    def __init__(self, flow: Flow) -> None:
+        """Connect; raises `ClusterError`, and ConfigurationError if the flow's filter cannot be imported."""
         self._flow = flow
         self._source, self._target = Admin(flow.source), Admin(flow.target)
         self._source_groups, self._target_groups = GroupOffsets(flow.source), GroupOffsets(flow.target)
@@ -96,9 +93,7 @@ class Checkpoints:
         self.translator = translator_of(
             flow, source=self._source, target=self._target, must_read_to_end=not self._loaded()
         )
-        self._way_back = failback_of(
-            flow, forward, source=self._source, target=self._target, wants_group=self._wants_group
-        )
+        self._way_back = failback_of(flow, source=self._source, target=self._target, wants_group=self._wants_group)
         self._returning = Returning()
         self._knows_committed = not flow.sync_group_offsets_enabled
         self._not_copied: set[TopicPartition] = set()
@@ -242,7 +237,7 @@ class Checkpoints:
     ) -> None:
         """Write the raised checkpoints that are about to be committed.
 
-        A group at an offset without a checkpoint would look as if it had consumed itself (`failback_filter`).
+        A group at an offset without a checkpoint would look as if it had consumed itself (`FailbackFilter`).
         """
         self._troubles = []
         now_ms = int(time.time() * 1000)

@@ -4,7 +4,7 @@ A group that failed over from A to B reads `A.t` there. When it returns, the flo
 flow A->B has the pairs, used in the other direction. MirrorMaker 2 names such checkpoints but
 has no syncs for them, so it never writes one. Only topics of one hop are failed back: for `A.C.t` the topic on A is
 `C.t`, where MirrorMaker 2's rule says `t`. A group with an offset from A->B's own checkpoints only is not moved on A:
-see `failback_filter`.
+see `FailbackFilter`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mirrorless.clusters.internal_topics import checkpoints_topic
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.filters import replicated_topics
-from mirrorless.loops import opposite, shares_topics
-from mirrorless.offsets.failback_filter import FailbackFilter
+from mirrorless.modes import Modes
+from mirrorless.offsets.checkpoints import CheckpointTopic
 from mirrorless.offsets.inverse_translation import InverseTranslator
 from mirrorless.offsets.translation import How, Translated, Unknown
 from mirrorless.policy import policy_for
@@ -27,21 +28,18 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.groups import Committed
     from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.formats import Checkpoint
     from mirrorless.offsets.translation_service import Answers
     from mirrorless.settings import Flow
 
 
-def failback_of(
-    flow: Flow, forward: Flow | None, *, source: Admin, target: Admin, wants_group: Callable[[str], bool]
-) -> Failback | None:
-    """Return what fails groups back along `flow`, whose opposite flow is `forward`; None if no topic's copy returns.
+def failback_of(flow: Flow, *, source: Admin, target: Admin, wants_group: Callable[[str], bool]) -> Failback | None:
+    """Return what fails groups back along `flow`; None if they return from no copies, or its translator does it.
 
-    `source` and `target` are the clients of the flow's ends. Where both flows keep names, the flow's translator knows
-    both ways.
+    `source` and `target` are the clients of the flow's ends.
     """
-    if forward is None or opposite(flow) is not None or shares_topics(flow):
-        return None
-    return Failback(forward, source=target, target=source, wants_group=wants_group)
+    forward = Modes(flow).returning_copies
+    return None if forward is None else Failback(forward, source=target, target=source, wants_group=wants_group)
 
 
 @dataclass(slots=True)
@@ -170,3 +168,51 @@ class Failback:
         """Close all connections."""
         self._echoes.close()
         self._inverse.close()
+
+
+class FailbackFilter(CheckpointTopic):
+    """The checkpoints of the flow `forward`, and how far they moved each group; `admin` is its target's client.
+
+    If both flows of a pair commit group offsets, A->B creates each group of A on B as well. B->A would translate its
+    offset in `A.t` back to `t`: useless at best, and wrong for an offset that was reset on A, or a group that was
+    deleted there.
+
+    This is derived from all records that the compacted topic still has: for a group that was reset on the source the
+    last one is not sufficient.
+    """
+
+    def __init__(self, forward: Flow, admin: Admin, *, wanted: Callable[[str], bool]) -> None:
+        super().__init__(checkpoints_topic(forward), admin, wanted=wanted)
+        self._furthest: dict[tuple[str, TopicPartition], int] = {}
+
+    def note(self, checkpoint: Checkpoint) -> None:
+        """Use a checkpoint as the last one of its key.
+
+        One that went back although its group did not is of a recreated remote topic; to one that was committed itself,
+        an operation moved the group.
+        """
+        place = checkpoint.topic, checkpoint.partition
+        last = self.last(checkpoint.group, place)
+        super().note(checkpoint)
+        key = checkpoint.group, place
+        reset = last is not None and checkpoint.upstream >= last.upstream and checkpoint.downstream < last.downstream
+        begins = reset or checkpoint.committed == checkpoint.downstream
+        known = -1 if begins else self._furthest.get(key, -1)
+        self._furthest[key] = max(known, checkpoint.downstream, checkpoint.committed or -1)
+
+    def of(self, group: str, place: TopicPartition, offset: int) -> Checkpoint | None:
+        """The last checkpoint of a group, if the group's offset in a remote topic is the flow's own."""
+        return self.last(group, place) if self.is_ours(group, place, offset) else None
+
+    def knows_committed(self, group: str, place: TopicPartition) -> bool:
+        """Whether it is known which offset the flow committed last for a group: any other one is the group's own."""
+        last = self.last(group, place)
+        return last is not None and last.committed is not None
+
+    def went_on(self, group: str, place: TopicPartition, offset: int) -> bool:
+        """Whether a group's offset in a remote topic is one that no checkpoint has."""
+        return offset > self._furthest.get((group, place), -1)
+
+    def _forget_all(self) -> None:
+        super()._forget_all()
+        self._furthest = {}

@@ -13,14 +13,14 @@ from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import list_groups
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.topic_ids import is_another
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.offsets.group_positions import GroupPositions
 from mirrorless.offsets.translation import Translated
 from mirrorless.policy import policy_for
+from mirrorless.progress.topic import ProgressTopic
+from mirrorless.progress.topic_ids import is_another
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

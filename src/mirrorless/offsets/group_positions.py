@@ -16,15 +16,14 @@ from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic
 from mirrorless.clusters.topics import last_stable_offsets, log_starts
-from mirrorless.copy.progress.topic_ids import NOT_COPIED
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.log_walk import Walk, Walker
-from mirrorless.loops import others_on_circle
 from mirrorless.offsets.checkpoints import CheckpointTopic
 from mirrorless.offsets.failback import Returning, failback_of
 from mirrorless.offsets.other_sources import OtherSources
 from mirrorless.offsets.translation import How, Translated, Unknown
 from mirrorless.offsets.turn_translation import translator_of
+from mirrorless.progress.topic_ids import NOT_COPIED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
@@ -134,9 +133,7 @@ class GroupPositions:
         self._checkpoints = CheckpointTopic(checkpoints_topic(flow), target, wanted=self.selects)
         self._others = OtherSources(flow, target, wanted=self.selects)
         self.translator = translator_of(flow, source=source, target=target)
-        back = f"{flow.target.alias}->{flow.source.alias}"
-        forward = next((one for one in others_on_circle(flow) if one.name == back), None)
-        self._way_back = failback_of(flow, forward, source=source, target=target, wants_group=self.selects)
+        self._way_back = failback_of(flow, source=source, target=target, wants_group=self.selects)
         self.troubles: list[str] = []
         self.unread: dict[str, str] = {}
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
-from mirrorless.copy.progress.epoch_kind import EpochKind
+from mirrorless.progress.epoch_kind import EpochKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Announcement, Progress
     from mirrorless.formats import OffsetSync
+    from mirrorless.progress.records import Announcement, Progress
 
 MOST_RUNS: Final = 2048
 """Maximum number of runs per partition; beyond it shorter ones of the older half are dropped: walks get longer."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.internal_topics import checkpoints_topic
-from mirrorless.loops import keeps_names, shares_topics
+from mirrorless.modes import Modes
 from mirrorless.offsets.checkpoints import CheckpointTopic
 
 if TYPE_CHECKING:
@@ -23,21 +23,15 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 
-def flows_beside(flow: Flow) -> tuple[Flow, ...]:
-    """Return the other flows of the file that may write the same remote topics, and write checkpoints for them.
-
-    With `mirrorless.loops=skip` in both directions a translation counts the records of all origins already.
-    """
-    if not keeps_names(flow) or shares_topics(flow):
-        return ()
-    return tuple(one for one in flow.beside if one.writes_checkpoints and keeps_names(one))
-
-
 class OtherSources:
     """The checkpoints that the other flows into the same remote topics have written; `admin` is the target's client."""
 
     def __init__(self, flow: Flow, admin: Admin, *, wanted: Callable[[str], bool]) -> None:
-        self._topics = [CheckpointTopic(checkpoints_topic(one), admin, wanted=wanted) for one in flows_beside(flow)]
+        self._topics = [
+            CheckpointTopic(checkpoints_topic(one), admin, wanted=wanted)
+            for one in Modes(flow).same_remote_topics
+            if one.writes_checkpoints
+        ]
 
     def read(self) -> None:
         """Read the checkpoints topics to their ends; raises `ClusterUnavailable`."""

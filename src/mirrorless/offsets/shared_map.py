@@ -1,4 +1,6 @@
-"""Translates offsets of one flow whose remote partitions have records of other origins too (`mirrorless.loops=skip`).
+"""Translates offsets of a flow whose remote partitions have records of other origins too.
+
+That is so with `mirrorless.both.directions=skip`.
 
 Only the flow's own records count: those written to its source itself, and those that it appended to its target. Their
 order is the same on both sides. So from a known pair of offsets on, the n-th of them on one side is the n-th on the
@@ -18,11 +20,11 @@ from mirrorless.clusters.compaction import CLEANUP_POLICY, COMPACT
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.identity import id_of
 from mirrorless.clusters.topics import last_stable_offsets
-from mirrorless.copy.flow.skipped_origins import SkippedOrigins
-from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.offset_map import Run
 from mirrorless.offsets.translation import Unknown
+from mirrorless.progress.producer_ids import producer_id
+from mirrorless.progress.skipped_origins import SkippedOrigins
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

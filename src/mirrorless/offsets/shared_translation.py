@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import ClusterError
-from mirrorless.loops import Loops, others_on_circle, skips_copies
+from mirrorless.loops import Loops
+from mirrorless.modes import Modes
 from mirrorless.offsets.shared_map import Bound, SharedMap
 from mirrorless.offsets.translation import How, Translated, Unknown, inside_log
 from mirrorless.offsets.translation_service import Answers, Translator, Walked, counter_from
@@ -37,14 +38,19 @@ class _Route(NamedTuple):
 
 
 class SharedTranslator(Translator):
-    """The translator of a flow with `mirrorless.loops=skip`; `flow_map` has the flow's own records alone."""
+    """The translator of a flow with `mirrorless.both.directions=skip`; `flow_map` has the flow's own records alone."""
 
     shares_target = True
 
-    def __init__(self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool, inside_log: bool) -> None:
+    def __init__(
+        self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False, inside_log: bool = True
+    ) -> None:
         super().__init__(flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log)
         self.flow_map = SharedMap(flow, self, source=source, target=target)
-        self._routes = [_Route(_map(one, source), there) for one, there in _origins(flow, target)]
+        self._routes = [
+            _Route(_map(here, source), None if there is None else _map(there, target))
+            for here, there in Modes(flow).routes()
+        ]
         self._unavailable: str | None = None
         self._bounds: dict[TopicPartition, dict[int, list[Bound]]] = {}
         self._again: dict[tuple[TopicPartition, int], int] | None = None
@@ -162,21 +168,6 @@ def _map(flow: Flow, target: Admin) -> SharedMap:
     return SharedMap(
         flow, Translator(flow, source=source, target=target, inside_log=False), source=source, target=target
     )
-
-
-def _origins(flow: Flow, target: Admin) -> list[tuple[Flow, SharedMap | None]]:
-    """Return the flows that append to the flow's source, each with how its records reach the flow's target."""
-    found: list[tuple[Flow, SharedMap | None]] = []
-    by_name = {one.name: one for one in others_on_circle(flow)}
-    for one in by_name.values():
-        if one.target.alias != flow.source.alias or not skips_copies(one):
-            continue
-        direct = by_name.get(f"{one.source.alias}->{flow.target.alias}")
-        if one.source.alias == flow.target.alias:
-            found.append((one, None))
-        elif direct is not None and skips_copies(direct):
-            found.append((one, _map(direct, target)))
-    return found
 
 
 def _onwards(found: Bounds, there: SharedMap, deadline: float) -> Bounds:

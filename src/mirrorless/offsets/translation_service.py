@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.batches.producers import EVERY_PRODUCER
 from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.clusters.replay import Replay
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts, topic_ids
-from mirrorless.copy.identical.decision import is_identical
-from mirrorless.copy.progress.records import Known
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.topic_ids import NOT_COPIED, NOT_KNOWN, copied_id, is_another
+from mirrorless.formats import Malformed, OffsetSync
 from mirrorless.log_walk import Walk, Walker
+from mirrorless.modes import Modes
 from mirrorless.offsets.checkpoints import remote_topic
-from mirrorless.offsets.offset_map import OffsetMap, Run, points, taken_over
-from mirrorless.offsets.offset_sync_topic import OffsetSyncs
+from mirrorless.offsets.mm2_sync_store import SyncStore
+from mirrorless.offsets.offset_map import OffsetMap, Run, RunStore, points, taken_over
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, inside_log, translate
-from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.policy import policy_for
+from mirrorless.progress.records import Known
+from mirrorless.progress.topic import ProgressTopic
+from mirrorless.progress.topic_ids import NOT_COPIED, NOT_KNOWN, copied_id, is_another
 from mirrorless.protocol.log_ends import short_logs
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from mirrorless.batches.producers import ProducerFilter
     from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.internal_topics import InternalTopic
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
 
@@ -70,6 +73,7 @@ class Translator:
     `must_read_to_end` is for when earlier checkpoints could not be read. With `inside_log`
     answers at records that the target's retention has deleted are raised to the first offset left, where a
     group continues. `shares_target`: records of other origins are in the same partitions of the target.
+    `keeps_offsets` is as in `Modes`.
     """
 
     shares_target = False
@@ -78,7 +82,7 @@ class Translator:
         self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False, inside_log: bool = True
     ) -> None:
         self._flow = flow
-        self._policy = policy_for(flow)
+        self._policy, self.keeps_offsets = policy_for(flow), Modes(flow).keeps_offsets
         self._source, self._target = source, target
         self._inside_log = inside_log
         on_target = flow.offset_syncs_topic_location == "target"
@@ -181,7 +185,7 @@ class Translator:
     def line(self, place: TopicPartition) -> OffsetMap:
         """Everything that is certain about a source partition."""
         known = self.progress.get(place) or Known()
-        if keeps_offsets(place[0], flow=self._flow, policy=self._policy) and is_identical(known):
+        if self.keeps_offsets(place[0]) and known.is_identical:
             return OffsetMap((Run(0, 0, self.target_ends.get(place, 0)),))
         runs = self.syncs.runs
         return OffsetMap.of(
@@ -189,6 +193,10 @@ class Translator:
             points(known.progress, known.announced),
             foreign=[*runs.foreign(place), *taken_over(known.announced)],
         )
+
+    def turn_starts(self, place: TopicPartition) -> list[int]:  # noqa: ARG002
+        """Return where the flow's turns began on the source; none unless it takes turns."""
+        return []
 
     def counter(self, place: TopicPartition, start: int, until: Sequence[int]) -> RecordCounter:
         """Count the records of a source partition from `start` on; a log that was cut before that is refused."""
@@ -271,3 +279,37 @@ class Translator:
     def _version(self, place: TopicPartition) -> tuple[object, ...]:
         known = self.progress.get(place) or Known()
         return self.syncs.runs.resets(place), max(known.announced, default=None)
+
+
+class OffsetSyncs:
+    """The offset syncs topic; `admin` is the client of its cluster.
+
+    `slots` is MirrorMaker 2's store, `runs` this program's; `malformed` counts the skipped records.
+    """
+
+    def __init__(self, topic: InternalTopic, admin: Admin, *, must_read_to_end: bool = False) -> None:
+        self._replay = Replay(topic=topic.name, cluster=topic.cluster, admin=admin)
+        self.slots = SyncStore(must_read_to_end=must_read_to_end)
+        self.runs = RunStore()
+        self.malformed = 0
+
+    def read(self, *, stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Read to the topic's end, and return whether it was reached; raises `ClusterUnavailable`."""
+        for entry in self._replay.read(self._forget, stopping=stopping):
+            sync = OffsetSync.parse(entry.key, entry.value)
+            if isinstance(sync, Malformed):
+                self.malformed += 1
+            else:
+                self.slots.add(sync)
+                self.runs.add(sync)
+        if self._replay.complete:
+            self.slots.initialized()
+        return self._replay.complete
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._replay.close()
+
+    def _forget(self) -> None:
+        self.slots.forget()
+        self.runs.forget()

@@ -12,21 +12,21 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.topic_ids import copied_id
-from mirrorless.loops import begins_stopped, opposite, shares_topics
+from mirrorless.modes import Modes
 from mirrorless.offsets.inverse_translation import InverseTranslator
 from mirrorless.offsets.shared_translation import SharedTranslator
 from mirrorless.offsets.translation import How, Translated, Unknown, inside_log
 from mirrorless.offsets.translation_service import Translator
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.topic_ids import copied_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
     from mirrorless.offsets.translation_service import Answers
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 
@@ -34,33 +34,28 @@ def translator_of(
     flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False, inside_log: bool = True
 ) -> Translator:
     """Return a flow's translator; the parameters are those of `Translator`."""
-    if shares_topics(flow):
-        return SharedTranslator(
-            flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log
-        )
-    back = opposite(flow)
-    if back is None:
-        return Translator(flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log)
-    return TurnTranslator(
-        flow, back, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log
-    )
+    modes = Modes(flow)
+    kind = SharedTranslator if modes.shares_topics else Translator if modes.other_turn is None else TurnTranslator
+    return kind(flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log)
 
 
 def progress_translator(flow: Flow, *, source: Admin, target: Admin, inside_log: bool = True) -> Translator:
     """Return a translator to count with what a flow has not copied; one that takes turns needs its own map only."""
-    if opposite(flow) is None:
-        return translator_of(flow, source=source, target=target, inside_log=inside_log)
-    return Translator(flow, source=source, target=target, inside_log=inside_log)
+    kind = SharedTranslator if Modes(flow).shares_topics else Translator
+    return kind(flow, source=source, target=target, inside_log=inside_log)
 
 
 class TurnTranslator(Translator):
-    """The translator of a flow that takes turns with the flow `back`."""
+    """The translator of a flow that takes turns with another."""
 
     def __init__(
-        self, flow: Flow, back: Flow, *, source: Admin, target: Admin, must_read_to_end: bool, inside_log: bool
+        self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False, inside_log: bool = True
     ) -> None:
         super().__init__(flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log)
-        self._inverse = InverseTranslator(back, source=target, target=source)
+        modes = Modes(flow)
+        assert modes.other_turn is not None
+        self._begins_stopped = modes.begins_stopped
+        self._inverse = InverseTranslator(modes.other_turn, source=target, target=source)
 
     def refresh(self, places: Iterable[TopicPartition], *, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Read the current state of these source partitions, and of their copies by the opposite flow."""
@@ -93,6 +88,10 @@ class TurnTranslator(Translator):
             for place, by_offset in answers.items()
         }
 
+    def turn_starts(self, place: TopicPartition) -> list[int]:
+        """Return where the flow's turns began on the source; before each the target may have a tail."""
+        return [start for start, _ in turn_begins(self.progress.get(place))]
+
     def _on_target(self, place: TopicPartition, stretch: Stretch, answer: Translated | Unknown) -> Translated | Unknown:
         """Complete an answer of the opposite flow's map: within the target's log, or where the stretch begins."""
         end = self.target_ends.get(place)
@@ -110,7 +109,7 @@ class TurnTranslator(Translator):
         return Turns.of(
             turn_begins(self.progress.get(place)),
             [] if is_void else [(there, here) for here, there in turn_begins(opposite_known)],
-            begins_stopped=begins_stopped(self._flow),
+            begins_stopped=self._begins_stopped,
         )
 
     def close(self) -> None:

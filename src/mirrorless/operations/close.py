@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Final
 from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.consumers import records_in
-from mirrorless.clusters.target_state import OperationWriter, TargetState, TargetStates
+from mirrorless.clusters.target_state import OperationWriter, TargetState, states_in_turns
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets
 from mirrorless.errors import ClusterError, ClusterUnavailable, OperationError
-from mirrorless.loops import opposite
 from mirrorless.metadata.fences import unexplained_fences
 from mirrorless.operation_log import records
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
@@ -63,16 +62,12 @@ def close_fence(settings: Settings) -> list[str]:
 
 def _which_copies(flow: Flow, lines: list[str]) -> Iterator[str]:
     """Yield a line on the flow of two that take turns that copies now; raises `OperationError` if none does."""
-    other = opposite(flow)
-    if other is None:
+    try:
+        states = states_in_turns(flow)
+    except ClusterUnavailable:
         return
-    states: dict[str, TargetState] = {}
-    for one in (flow, other):
-        with closing(TargetStates(one)) as topic:
-            try:
-                states[one.name] = topic.read()
-            except ClusterUnavailable:
-                return
+    if not states:
+        return
     started = [name for name, state in states.items() if state is TargetState.STARTED]
     paused = [name for name, state in states.items() if state is TargetState.PAUSED]
     if started:

@@ -10,8 +10,8 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import OperationWriter
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import OperationError
-from mirrorless.loops import keeps_names, opposite
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
+from mirrorless.modes import Modes
 from mirrorless.offsets.failover_plan import failover_plan
 from mirrorless.operation_log.records import OperationKind, OperationState
 from mirrorless.operations.cluster_pair import ClusterPair
@@ -22,6 +22,7 @@ from mirrorless.operations.run import request_of
 from mirrorless.operations.steps.context import OperationContext, StepFailed, matching
 from mirrorless.operations.steps.failover import copied_topics
 from mirrorless.operations.steps.preflight import PreflightStep
+from mirrorless.operations.steps.stranded import StrandedStep
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
@@ -78,21 +79,21 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
         skipped = sum(one.skipped for one in forecast.forecasts)
         yield f"{kind} from {source} to {target}"
         if kind is not OperationKind.FAILOVER:
-            counts = partition_counts(Admin(flow.source).metadata())
+            source_admin = Admin(flow.source)
+            counts = partition_counts(source_admin.metadata())
             topics = [
-                topic for topic in replicated(flow, counts) if wants(topic) and not policy.is_heartbeats_topic(topic)
+                topic
+                for topic in replicated_on(flow, source_admin, counts)
+                if wants(topic) and not policy.is_heartbeats_topic(topic)
             ]
             if kind is OperationKind.FAILBACK:
-                if opposite(flow) is None:
-                    yield f"  stranded: copies what {target} has and {source} lacks"
-                else:
-                    yield f"  stranded: --stranded {terms.stranded} for what {target} has and {source} lacks"
+                yield f"  stranded: {StrandedStep.way(flow, terms.stranded)} what {target} has and {source} lacks"
             fence = resolved(flow, settings, topics)
             yield f"  fence: {fence} on {count_of(len(topics), 'topic')} of {source}"
             yield f"  drain: waits for open transactions and the copy, at most {terms.drain_timeout_s:g} s"
         else:
             topics = [topic for topic in copied_topics(flow, target_admin) if wants(topic)]
-        missing = [] if keeps_names(flow) else [topic for topic in topics if topic not in there]
+        missing = [topic for topic in Modes(flow).second_names(topics) if topic not in there]
         lag = sum(one.not_copied or 0 for one in forecast.forecasts)
         read = f"{count_of(again, 'record')} would be read again now"
         if skipped:

@@ -7,13 +7,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterUnavailable, OperationError
-from mirrorless.loops import keeps_names, opposite, shares_topics
+from mirrorless.modes import Modes
 from mirrorless.operation_log.records import EVERYTHING, OperationKind
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
 from mirrorless.operations.turns import refuse_other_turn
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.run_marks import deployment_of
 
 if TYPE_CHECKING:
     from mirrorless.operation_log.records import Operations, OperationState
@@ -58,7 +58,7 @@ def admitted(pair: ClusterPair, kind: OperationKind, terms: Terms) -> tuple[Oper
     ends = kind is OperationKind.FAILOVER and source in failures and one is not None and one.request.target == target
     if not ends:
         refuse_open(earlier, pair)
-    if kind is not OperationKind.FAILBACK and opposite(pair.forward) is not None:
+    if kind is not OperationKind.FAILBACK and Modes(pair.forward).other_turn is not None:
         refuse_other_turn(pair.forward)
     refuse_fenced(earlier, pair, kind)
     refuse_again(earlier, pair, kind, terms)
@@ -87,13 +87,15 @@ def refuse_names(pair: ClusterPair, kind: OperationKind, topics: str) -> None:
     Copiers cannot leave single topics out, so the whole flow moves; and it only returns along a flow that takes turns
     with it.
     """
-    if not keeps_names(pair.forward) or shares_topics(pair.forward):
+    modes = Modes(pair.forward)
+    if not modes.ends_with_a_move:
         return
     name = pair.forward.name
-    if kind is OperationKind.FAILBACK and opposite(pair.forward) is None:
+    if kind is OperationKind.FAILBACK and modes.other_turn is None:
         raise OperationError(
             f"flow {name} keeps topic names, so failback needs the opposite flow too: enable both directions, and set "
-            "mirrorless.active.cluster to the cluster that applications wrote to before the failover"
+            "mirrorless.both.directions=turns, and mirrorless.active.cluster to the cluster that applications wrote to "
+            "before the failover"
         )
     if topics != EVERYTHING:
         raise OperationError(
@@ -109,7 +111,7 @@ def refuse_other_files(pair: ClusterPair) -> None:
     watched until it is renewed, or was valid without that. Raises `ClusterUnavailable`.
     """
     flow = pair.forward
-    if not keeps_names(flow) or shares_topics(flow):
+    if not Modes(flow).ends_with_a_move:
         return
     deployment = deployment_of(pair.settings.file, flow.name)
     with closing(MarkReader(flow)) as reader:
@@ -130,7 +132,7 @@ def refuse_other_files(pair: ClusterPair) -> None:
 def refuse_fenced(operations: Operations, pair: ClusterPair, kind: OperationKind) -> None:
     """Raise `OperationError` if a fence on the target blocks the flow to it, which skips copies."""
     target = pair.forward.target.alias
-    if kind is not OperationKind.FAILOVER and shares_topics(pair.forward) and operations.fences_on(target):
+    if kind is not OperationKind.FAILOVER and Modes(pair.forward).shares_topics and operations.fences_on(target):
         raise OperationError(
             f"the fence of the last move is up on {target}, and blocks {pair.forward.name}: run `mirrorless "
             f"operation {pair.settings.file} close` first"

@@ -13,7 +13,7 @@ from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError, ClusterUnavailable, MirrorlessError, OperationError
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.operation_log import records
 from mirrorless.operation_log.records import OperationKind, OperationOutcome, Operations, Request
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
@@ -198,7 +198,8 @@ def request_of(pair: ClusterPair, kind: OperationKind, terms: Terms) -> Request:
 
 
 def _fence(flow: Flow, settings: Settings) -> str:
-    topics = replicated(flow, partition_counts(Admin(flow.source).metadata()))
+    source = Admin(flow.source)
+    topics = replicated_on(flow, source, partition_counts(source.metadata()))
     return resolved(flow, settings, topics)
 
 

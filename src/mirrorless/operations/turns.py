@@ -1,4 +1,4 @@
-"""Flows that take turns (`loops.opposite`): ends the turn of one, and begins that of the other."""
+"""Flows that take turns: ends the turn of one, and begins that of the other."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts
-from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.run_marks import deployment_of
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.resume.reset import Resetter
+from mirrorless.copy.api import Resetter
 from mirrorless.errors import ClusterError, OperationError
-from mirrorless.loops import opposite
 from mirrorless.metadata.planning import Part
 from mirrorless.metadata.sync_pass import one_pass
+from mirrorless.modes import Modes
 from mirrorless.offsets.translation_service import Translator
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import StepFailed, places_of
-from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.run_marks import deployment_of
+from mirrorless.progress.topic import ProgressTopic
 from mirrorless.protocol.log_ends import log_ends
+from mirrorless.protocol.markers import RESERVED_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -134,17 +133,10 @@ def newest_epochs(flow: Flow, starts: Mapping[str, list[int]]) -> Ends:
     }
 
 
-def exact_topics(flow: Flow, topics: Iterable[str]) -> set[str]:
-    """Return the topics whose records keep their offsets from turn to turn; none if the flow takes no turns."""
-    if opposite(flow) is None:
-        return set()
-    policy = policy_for(flow)
-    return {topic for topic in topics if keeps_offsets(topic, flow=flow, policy=policy)}
-
-
 def reserved_starts(flow: Flow, ends: Ends) -> Ends:
-    """Return where the turn after this flow's begins in its `exact_topics`: after the reserved offsets."""
-    return {topic: [end + RESERVED_OFFSETS for end in ends[topic]] for topic in sorted(exact_topics(flow, ends))}
+    """Return where the next turn begins in topics that keep their offsets: after the reserved ones."""
+    exact = sorted(Modes(flow).keeps_offsets_in_turns(ends))
+    return {topic: [end + RESERVED_OFFSETS for end in ends[topic]] for topic in exact}
 
 
 def next_starts(operation: OperationState) -> Ends:
@@ -170,7 +162,7 @@ def start_turn(
     for failed in one_pass(flow, [Part.TOPICS]).failures:  # its internal topics
         raise ClusterError(f"cannot create {failed.action.topic}: {failed.error}", cluster=flow.target.alias)
     there = partition_counts(admin.metadata()).keys() & partition_counts(Admin(flow.source).metadata()).keys()
-    now, exact = newest_epochs(flow, starts), exact_topics(flow, starts.keys() - emptied)
+    now, exact = newest_epochs(flow, starts), Modes(flow).keeps_offsets_in_turns(starts.keys() - emptied)
     with closing(Resetter(flow)) as resetter:
         for topic in sorted(starts.keys() & there):
             wanted = {

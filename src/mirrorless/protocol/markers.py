@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MARKERS_AT_ONCE = 1_000
 """More in one request would keep the leader from other requests of the connection for longer than some tens of ms."""
+RESERVED_OFFSETS = 200
+"""What is reserved for late markers where a turn begins: 16 KB of each replica, some 10 ms of the leader."""
 RIGHT = "ALTER on the cluster (before Kafka 3.8: CLUSTER_ACTION)"
 """KIP-1037."""
 _LEGACY_MARKERS = 1

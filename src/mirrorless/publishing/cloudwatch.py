@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Report
 
 _A_REQUEST: Final = 500  # 1,000 are allowed, in 1 MB
 _WAITING: Final = 3

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.partition.lease_rows import summary
+from mirrorless.copy.api import summary
 
 if TYPE_CHECKING:
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Report
     from mirrorless.publishing.cloudwatch import CloudWatch
 
 

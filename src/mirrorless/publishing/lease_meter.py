@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Report
 
 _LATENCIES: Final = (("record-age-ms", "age"), ("replication-latency-ms", "latency"))
 _SHORTEST_S: Final = 0.001

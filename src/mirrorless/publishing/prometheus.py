@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Report
 
 _SUFFIXES: Final = {"-min": "least", "-max": "greatest"}
 

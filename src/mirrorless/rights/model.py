@@ -67,6 +67,7 @@ class On(StrEnum):
     TARGET_STATE = "target state"
     OPERATIONS = "operations topic"
     GROUPS = "consumer groups"
+    GROUP_COMMITS = "commits of groups"
     START_GROUP = "start group"
     MIRRORMAKER2 = "MirrorMaker 2's group"
     CLUSTER = "cluster"
@@ -97,14 +98,15 @@ class When(StrEnum):
     LATEST = "with auto.offset.reset=latest"
     START_GROUP = "with mirrorless.start.group"
     OPERATIONS = "after a first switchover"
-    TURNS = "with mirrorless.active.cluster"
-    SHARED = "with mirrorless.loops=skip"
+    TURNS = "with mirrorless.both.directions=turns"
+    SHARED = "with mirrorless.both.directions=skip"
     IDENTICAL = "with mirrorless.offsets=identical"
     EXPIRY = "optional: without it, one day is assumed"
     OLD_RECORDS = "optional: without it, a limit on the age of records is lifted by config_sync only"
     LEFT_OUT = "optional, with errors.tolerance=all: without it, no record is left out because of its size"
     RACK = "optional, with client.rack: without it, the topics' leaders are read"
     DOUBLE = "optional: without it, heartbeats are emitted twice while `copy` emits them"
+    AT_ONCE = "optional, with sync.group.offsets.enabled=true: without it, groups are asked each second"
     BETTER = "optional: without it, partitions are assigned to slots by records instead of bytes"
 
 
@@ -118,6 +120,7 @@ _OPTIONAL: Final = frozenset(
         When.LEFT_OUT,
         When.RACK,
         When.DOUBLE,
+        When.AT_ONCE,
         When.BETTER,
     }
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.client_settings import client_rack
 from mirrorless.clusters.internal_topics import (
+    GROUP_COMMITS_TOPIC,
     checkpoints_topic,
     heartbeats_topic,
     offset_syncs_topic,
@@ -169,7 +170,10 @@ def _of_copy() -> tuple[Row, ...]:
     return tuple(found)
 
 
-ROWS: Final = (*_ALONE, *_of_copy())
+_FOLLOW: Final = Row(
+    Function.COPY, _S, On.GROUP_COMMITS, Operation.READ, "follow groups", When.AT_ONCE, Function.CHECKPOINT
+)
+ROWS: Final = (*_ALONE, *_of_copy(), _FOLLOW)
 
 
 def functions_of(flow: Flow) -> frozenset[Function]:
@@ -249,6 +253,8 @@ def name_of(flow: Flow, on: On) -> str | None:
             return OPERATIONS_TOPIC
         case On.START_GROUP:
             return flow.start_group
+        case On.GROUP_COMMITS:
+            return GROUP_COMMITS_TOPIC
         case On.MIRRORMAKER2:
             return group_of(flow)
     return None
@@ -263,8 +269,8 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.SYNCS_ON_TARGET: lambda flow: _syncs_at(flow, "target"),
     When.DEAD_LETTERS: lambda flow: bool(flow.dead_letter_topic) and flow.errors_tolerance == "all",
     When.OPERATIONS: lambda _: True,
-    When.TURNS: lambda flow: flow.active_cluster is not None,
-    When.SHARED: lambda flow: flow.loops == "skip",
+    When.TURNS: lambda flow: flow.directions == "turns",
+    When.SHARED: lambda flow: flow.directions == "skip",
     When.PRUNE: lambda flow: flow.acls_prune,
     When.GROUP_OFFSETS: lambda flow: flow.sync_group_offsets_enabled,
     When.NO_GROUP_OFFSETS: lambda flow: not flow.sync_group_offsets_enabled,
@@ -282,5 +288,6 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.LEFT_OUT: lambda flow: flow.errors_tolerance == "all",
     When.RACK: lambda flow: client_rack(flow.source) is not None,
     When.DOUBLE: lambda _: True,
+    When.AT_ONCE: lambda flow: flow.sync_group_offsets_enabled,
     When.BETTER: lambda _: True,
 }

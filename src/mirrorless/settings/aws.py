@@ -32,6 +32,8 @@ def client(service: str, *, region: str | None) -> Iterator[Any]:
         raise ValueError(
             f"{service} answered {answer.get('Code', 'an error')}: {_line(answer.get('Message', ''))}"
         ) from None
+    except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError, exceptions.NoRegionError) as error:
+        raise ValueError(f"{service} was not asked: {_line(error)}") from None
     except exceptions.BotoCoreError as error:
         raise ValueError(f"{service} is not reachable: {_line(error)}") from None
 

@@ -19,10 +19,10 @@ from mirrorless.settings.client_keys import ROLE_PREFIXES, is_client_key
 from mirrorless.settings.connectors import CONNECTORS, OF_OTHERS
 from mirrorless.settings.key_normalizer import CLUSTERS, take_apart
 from mirrorless.settings.load import understand_texts
-from mirrorless.settings.masking import shown_name
+from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
 from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
-from mirrorless.settings.plain_secrets import EnvironmentSecrets
 from mirrorless.settings.properties import ARROW
+from mirrorless.settings.references import refers, without_references
 from mirrorless.settings.vocabulary import cluster_vocabulary, flow_vocabulary, top_vocabulary
 
 if TYPE_CHECKING:
@@ -37,6 +37,12 @@ _SOURCE, _CHECKPOINT, _HEARTBEAT = CONNECTORS
 _ENABLED, _NAME = "enabled", "mirrorless.connector.name"
 _BEATS: Final = ("emit.heartbeats", "heartbeats.topic")
 _ESCAPES: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+_OPTION: Final = re.compile(r"\s+(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s;\"']*)")
+_LOGIN: Final = re.compile(rf"\s*[\w.]+LoginModule\s+required((?:{_OPTION.pattern})*)\s*;?\s*")
+_USERS: Final = ("username", "clientid")
+_NOT_SECRET: Final = frozenset(
+    ["username", "clientid", "scope", "awsprofilename", "awsrolearn", "awsstsregion", "awsrolesessionname"]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,3 +278,39 @@ def _ends(understood: Understanding, name: str, secrets: EnvironmentSecrets) -> 
 
 def _connector(name: str, kind: str, config: Mapping[str, str]) -> dict[str, Any]:
     return {"name": name, "config": {"connector.class": f"{JAVA_PACKAGE}{kind}", **config}}
+
+
+class EnvironmentSecrets:
+    """Names an environment variable for each secret that a file has as text; `names` are those, by their settings."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+
+    def replaced(self, key: str, value: str) -> str:
+        """Return the value as it may be written: itself, or a reference."""
+        if not is_plain_secret(key, value):
+            return value
+        if key not in self.names:
+            name = base = re.sub(r"\W+", "_", key).strip("_").upper()
+            number = 1
+            while name in self.names.values():
+                number += 1
+                name = f"{base}_{number}"
+            self.names[key] = name
+        return f"${{env:{self.names[key]}}}"
+
+
+def is_plain_secret(key: str, value: str) -> bool:
+    """Whether a value contains a secret, and not only references to it."""
+    if shown(key, value) != MASK and not is_secret(key):
+        return False
+    if not key.lower().endswith("jaas.config"):
+        return bool(without_references(value).strip())
+    login = _LOGIN.fullmatch(value)
+    if login is None:
+        return bool(without_references(value).strip())
+    options = [(name.lower(), text.strip("\"'")) for name, text in _OPTION.findall(login[1])]
+    referred = any(name not in _NOT_SECRET and refers(text) for name, text in options)
+    if any(name in _USERS for name, _ in options) and not referred:
+        return True  # the secret of this user is missing, or is where the name should be
+    return any(name not in _NOT_SECRET and without_references(text).strip() for name, text in options)

@@ -34,6 +34,8 @@ _KUBERNETES: Final = re.compile(
     r"^[ \t-]*[\"']?kind[\"']?\s*:\s*[\"']?(?:KafkaMirrorMaker2|KafkaConnector|ConfigMap|Secret|\w*List)\b",
     re.MULTILINE,
 )
+_OF_ANY_KIND: Final = re.compile(r"^apiVersion\s*:\s*[\w.-]+/\w+\s*$(?s:.*)^kind\s*:\s*\w+\s*$", re.MULTILINE)
+"""A resource of another operator, which no line may be taken from."""
 _JSON_KIND: Final = re.compile(
     r"[{,]\s*\"kind\"\s*:\s*\"(?:KafkaMirrorMaker2|KafkaConnector|ConfigMap|Secret|\w*List)\""
 )
@@ -141,7 +143,7 @@ def _part(file: str, text: str) -> _Part:
 def _is_kubernetes(text: str) -> bool:
     if connect_json.is_json(text):
         return _JSON_KIND.search(text) is not None
-    return _KUBERNETES.search(text) is not None
+    return _KUBERNETES.search(text) is not None or _OF_ANY_KIND.search(text) is not None
 
 
 def _secrets(parts: Sequence[_Part]) -> dict[str, tuple[str, frozenset[str]]]:

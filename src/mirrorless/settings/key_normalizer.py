@@ -22,6 +22,7 @@ from mirrorless.settings.unsupported_keys import foreign
 from mirrorless.settings.value_forms import ValueForm, form_of, is_unset_if_empty
 from mirrorless.settings.vocabulary import (
     CLUSTER_ALIASES,
+    EARLIER,
     OWN_PREFIX,
     cluster_vocabulary,
     flow_vocabulary,
@@ -110,6 +111,9 @@ class KeyNormalizer:
         key = take_apart(name, aliases)
         remarks: list[str] = []
         if key.setting.startswith(OWN_PREFIX):
+            if key.setting in EARLIER:
+                key = replace(key, setting=EARLIER[key.setting])
+                remarks.append(f"is the earlier name of {key.full}; rename it")
             value = _uncommented(key, value, remarks)
             return key, _without_quotes(key, value)[0], remarks
         reading = self._vocabulary(key).read(key.setting)

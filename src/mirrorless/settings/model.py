@@ -14,10 +14,10 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from mirrorless.errors import ConfigurationError, FlowNotEnabled
 from mirrorless.settings.cluster import Cluster, Frozen
-from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.values import (
     AclPatterns,
     Boolean,
+    BothDirections,
     BytesPerSecond,
     CountOrDefault,
     DefaultsFrom,
@@ -27,7 +27,6 @@ from mirrorless.settings.values import (
     Folder,
     Interval,
     Location,
-    LoopRule,
     NotNegativeInt,
     OffsetReset,
     OffsetsMode,
@@ -254,12 +253,13 @@ class Flow(Frozen):
     switch: Switches = Field((), alias="mirrorless.switch")
     """What a switchover tells clients by, separated by commas: `ssm:/PARAMETER`, `route53:ZONE/NAME`, `file:PATH`,
     `http:URL`, `command:PATH`."""
+    both_directions: BothDirections | None = Field(None, alias="mirrorless.both.directions")
+    """What flows in both directions do with a topic whose name both keep: `refuse` to copy it (the default); take
+    `turns`, so that only the flow from the cluster that applications write to copies; or `skip` what a flow has copied,
+    so that each copies only records written to its own source."""
     active_cluster: str | None = Field(None, alias="mirrorless.active.cluster")
-    """The cluster that applications write to, where both directions of a pair keep topic names: only the flow from it
+    """With `mirrorless.both.directions=turns`, the cluster that applications write to at first: only the flow from it
     copies, until an operation moves the applications. Later the operations say which it is."""
-    loops: LoopRule = Field("refuse", alias="mirrorless.loops")
-    """What flows that keep topic names do where they would copy a topic in a loop: `refuse` to copy it, or `skip`
-    records that such a flow has copied, so that each flow copies only records written to its own source."""
     paused_by_file: Boolean = Field(False, alias="mirrorless.paused")
     """Whether the flow is paused by the file, whatever `mirrorless resume` says; Strimzi's `state` sets it."""
     # From the rest of the file: not settings of this flow, so neither shown nor explained with them.
@@ -311,15 +311,14 @@ class Flow(Frozen):
         return flow
 
     @property
+    def directions(self) -> str:
+        """`mirrorless.both.directions`; where it is not set, flows with an active cluster take turns."""
+        return self.both_directions or ("refuse" if self.active_cluster is None else "turns")
+
+    @property
     def writes_checkpoints(self) -> bool:
         """Whether checkpoints are written: without offset syncs no offset can be translated."""
         return self.emit_checkpoints_enabled and self.emit_offset_syncs_enabled
-
-    def selects_identical_offsets(self, topic: str) -> bool:
-        """Whether `mirrorless.offsets=identical` applies to a source topic; see `policy.keeps_offsets`."""
-        return self.offsets == "identical" and any(
-            one.fullmatch(topic) for one in compile_patterns(self.offsets_identical_topics)
-        )
 
     @property
     def connections(self) -> tuple[object, ...]:

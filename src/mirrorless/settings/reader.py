@@ -12,23 +12,25 @@ from mirrorless.errors import ConfigurationError, FlowNotEnabled, one_line
 from mirrorless.settings import precedence
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, CLUSTER_ID, is_client_key
 from mirrorless.settings.cluster import Cluster
-from mirrorless.settings.connectors import OF_CONNECTORS
-from mirrorless.settings.contradictions import (
+from mirrorless.settings.combinations import (
+    DIRECTIONS,
     SEPARATOR,
     ambiguous_aliases,
     contradictions,
+    implied_turns,
+    is_earlier_default,
+    refused_combinations,
     rivalries,
     shared_addresses,
     shared_topics,
     unnamed_source,
     unused_logins,
 )
+from mirrorless.settings.connectors import OF_CONNECTORS
 from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.field_docs import as_text
-from mirrorless.settings.identical_offsets import identical_offsets_refusals
 from mirrorless.settings.key_normalizer import CLUSTERS, without_port
 from mirrorless.settings.keys import ENABLED, Keys
-from mirrorless.settings.loop_skipping import loop_skipping_refusals
 from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
 from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS, Flow, Settings
 from mirrorless.settings.named_clusters import NamedClusters
@@ -147,7 +149,7 @@ class Reader:
             self._refuse_no_flow(aliases)
         flows = [flow for pair in pairs if (flow := self._flow(*pair)) is not None]
         flows = together(flows, aliases)
-        for refused in (*loop_skipping_refusals(flows), *identical_offsets_refusals(flows)):
+        for refused in refused_combinations(flows):
             given = self._set_for[refused.flow, ""].get(refused.key)
             self._errors.append(
                 self._error(
@@ -157,7 +159,7 @@ class Reader:
                     entry=None if given is None else given.entry,
                 )
             )
-        of_several = (*rivalries(flows), *shared_topics(flows), *ambiguous_aliases(flows))
+        of_several = (*implied_turns(flows), *rivalries(flows), *shared_topics(flows), *ambiguous_aliases(flows))
         self._warnings += [f"{self._location}: {line}" for line in of_several]
         if self._errors:
             return None
@@ -241,6 +243,8 @@ class Reader:
             key: (field, precedence.worker_setting(self._entries, key, target=target))
             for key, field in WORKER_KEYS.items()
         }
+        if is_earlier_default(by_key[DIRECTIONS][1]):
+            by_key[DIRECTIONS] = (FLOW_KEYS[DIRECTIONS], None)
         ends = (*settings["source"].values(), *settings["target"].values())
         refused = list(refused_values((*(one for _, one in by_key.values() if one is not None), *ends)))
         for one, reason in refused:
@@ -357,7 +361,7 @@ class Reader:
             value=value,
             entry=self._entries.get(key),
         )
-        raise FlowNotEnabled(error.reason, file=error.file, key=error.key, value=error.value)
+        raise FlowNotEnabled(error.reason, file=error.file, line=error.line, key=error.key, value=error.value)
 
     def _note(self, reason: str, *, key: str, entry: PropertyEntry) -> None:
         """Collect an error and continue."""
@@ -374,7 +378,9 @@ class Reader:
         secret = is_secret(key) or (entry is not None and is_secret(entry.written or ""))
         text = None if value is None else MASK if secret else shown(key, value)
         file = entry.file if entry is not None and entry.file else self._location
-        return ConfigurationError(reason, file=file, key=shown_name((entry and entry.written) or key), value=text)
+        line = entry.line if entry is not None and entry.line > 0 else None
+        shown_key = shown_name((entry and entry.written) or key)
+        return ConfigurationError(reason, file=file, line=line, key=shown_key, value=text)
 
 
 def _is_written(key: str, setting: Found) -> bool:

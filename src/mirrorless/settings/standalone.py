@@ -53,7 +53,7 @@ def worker(entries: Mapping[str, PropertyEntry]) -> Worker:
 def refuse_other(file: str) -> ConfigurationError:
     """Return the error for a file among several that is neither a connector nor a worker."""
     return ConfigurationError(
-        "several files must be Connect's: connectors as JSON or properties, and at most one worker; give one "
-        "mm2.properties",
+        "several files may only be connectors of Kafka Connect (JSON or properties) and at most one worker; give an "
+        "mm2.properties alone",
         file=file,
     )

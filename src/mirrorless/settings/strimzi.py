@@ -35,6 +35,8 @@ _PATTERNS: Final = {
     "groupsBlacklistPattern": "groups.exclude",
     "groupsExcludePattern": "groups.exclude",
 }
+_OF_MIRRORS: Final = frozenset({*_CONNECTORS, *_PATTERNS, "source", "sourceCluster", "targetCluster"})
+"""The fields of an item of `spec.mirrors`."""
 _DEFAULT_OFFSETS: Final = "mirrormaker2-cluster-offsets"
 _OF_WORKERS: Final = ("config.storage.", "status.storage.", "offset.storage.", "producer.")
 
@@ -62,6 +64,12 @@ class Resource:
         for number, one in enumerate(mirrors):
             path = f"spec.mirrors[{number}]"
             mirror = self._mapping(one, path)
+            self.warnings += [
+                f"{self._file}:{line_of(mirror)}: {path}.{shown_field(field)}: has no effect, nor with Strimzi: "
+                f"settings are read from the config of {', '.join(_CONNECTORS)}"
+                for field in mirror
+                if field not in _OF_MIRRORS
+            ]
             ends = self._ends(mirror, path)
             for field, kind in _CONNECTORS.items():
                 if field in mirror:

@@ -217,7 +217,11 @@ Engine = Annotated[
 OnGap = Annotated[
     Literal["halt", "continue"], ValueType("halt or continue"), BeforeValidator(_one_of("halt", "continue"))
 ]
-LoopRule = Annotated[Literal["refuse", "skip"], ValueType("refuse or skip"), BeforeValidator(_one_of("refuse", "skip"))]
+BothDirections = Annotated[
+    Literal["refuse", "turns", "skip"],
+    ValueType("refuse, turns or skip"),
+    BeforeValidator(_one_of("refuse", "turns", "skip")),
+]
 NotNegativeInt = Annotated[
     int, ValueType("whole number, 0 or more"), BeforeValidator(_whole), AfterValidator(_at_least(0))
 ]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 CLUSTER_ALIASES: Final = ("source.cluster.alias", "target.cluster.alias")
 """At top level too where a cluster is called `source` or `target`."""
 OWN_PREFIX: Final = "mirrorless."
+EARLIER: Final = {"mirrorless.loops": "mirrorless.both.directions"}
+"""Earlier names of own settings, which are still read."""
 
 # Names of MirrorMaker 1, and common misspellings.
 LEGACY: Final = {
@@ -88,7 +90,10 @@ class Vocabulary:
         return None
 
     def suggestion(self, key: str) -> str | None:
-        """Return the most similar known key."""
+        """Return the known key of the same words, such as tasks.max for max.tasks, else the most similar one."""
+        words = sorted(key.split("."))
+        if len(words) > 1 and (same := [one for one in sorted(self._keys) if sorted(one.split(".")) == words]):
+            return same[0]
         return next(iter(difflib.get_close_matches(key, sorted(self._keys), n=1, cutoff=0.7)), None)
 
 
@@ -102,7 +107,7 @@ def flow_vocabulary(flow_keys: Iterable[str]) -> Vocabulary:
     nested = {f"{role}.override.": names for role, names in ROLE_KEYS.items()}
     nested |= {f"{side}.cluster.": SECURITY_KEYS | {BOOTSTRAP_SERVERS} for side in ("source", "target")}
     nested |= {f"{side}.{prefix}": names for side in ("source", "target") for prefix, names in _ROLES.items()}
-    keys = {*flow_keys, *SECURITY_KEYS, "enabled", *CLUSTER_ALIASES}
+    keys = {*flow_keys, *SECURITY_KEYS, "enabled", "clusters", *CLUSTER_ALIASES}
     return Vocabulary(keys, nested | _ROLES)
 
 

@@ -48,6 +48,8 @@ def documents(text: str, *, file: str) -> list[YamlValue]:
         mark = error.problem_mark or error.context_mark
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         advice = "; render it first, since it looks like a template" if "{{" in text else ""
+        if mark is not None and "\t" in "".join(text.splitlines()[mark.line : mark.line + 1]):
+            advice = "; YAML takes no tab there: indent with blanks"
         raise ConfigurationError(f"is not YAML{where}{advice}", file=file) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"is not YAML that can be read: {type(error).__name__}", file=file) from None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.errors import ClusterError, ConfigurationError, MirrorlessError, one_line
 from mirrorless.metadata.planning import Admins
-from mirrorless.policy import keeps_offsets, policy_for
 from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.values import timestamp_ms
 from mirrorless.verify.drill_down import MOST_DIFFERENCES, READ_RECORDS, narrow
@@ -264,9 +263,7 @@ class FlowComparison:
                     if all(one.same for one in windows):
                         continue
                     try:
-                        if self._keeps_offsets(stretch.topic) and (
-                            apart := moved(stretch, windows, source=source, target=target)
-                        ):
+                        if stretch.same_offsets and (apart := moved(stretch, windows, source=source, target=target)):
                             state.differences += apart
                             continue
                         found = narrow(
@@ -295,9 +292,6 @@ class FlowComparison:
         left = [state for state in states.values() if state.paired.trouble is None]
         lost = [failed(one.paired, one.paired.trouble) for one in states.values() if one.paired.trouble is not None]
         return [*map(result, left), *lost], [one for state in states.values() for one in state.differences]
-
-    def _keeps_offsets(self, topic: str) -> bool:
-        return keeps_offsets(topic, flow=self._flow, policy=policy_for(self._flow))
 
     def _pieces(self, one: Paired, stretch: OffsetRange) -> Iterable[OffsetRange]:
         share = self._terms.share

@@ -9,6 +9,7 @@ from mirrorless.clusters.topics import partition_counts, undescribed
 from mirrorless.metadata.actions import Action, AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.planning import Admins, MetadataPlanner, Part, switched_on
+from mirrorless.metadata.service_records import examine_records
 from mirrorless.policy import policy_for
 from mirrorless.verify.findings import Difference, DifferenceKind
 
@@ -39,6 +40,7 @@ def compare_metadata(flow: Flow, admins: Admins, *, wanted: Callable[[str], bool
     counts = partition_counts(source)
     target = admins.target.metadata()
     remote_counts, hidden = partition_counts(target), undescribed(target)
+    examine_records(flow, admins.source, counts)
     every = replicated(flow, [*counts, *undescribed(source)])
     origin = {name: topic for topic, name in every.items() if wanted(topic)}
     remote = {topic: name for name, topic in origin.items() if topic in counts}

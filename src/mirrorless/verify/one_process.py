@@ -11,7 +11,6 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ClusterError, PrerequisiteError
-from mirrorless.policy import keeps_offsets, policy_for
 from mirrorless.verify.findings import Difference, DifferenceKind
 from mirrorless.verify.fingerprints import Fingerprints
 from mirrorless.verify.latest_limits import MOST_KEYS, Latest, LatestLimits, cut_of, limits_of
@@ -63,7 +62,6 @@ class OneProcess:
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._policy = policy_for(flow)
 
     def windows(
         self, stretches: Sequence[OffsetRange], *, window_records: int, selection: Selection
@@ -82,18 +80,17 @@ class OneProcess:
             return [_compared(sides, one) for one in partitions]
 
     def _windows(self, sides: _Sides, one: OffsetRange, window_records: int) -> list[Window]:
-        exact = keeps_offsets(one.topic, flow=self._flow, policy=self._policy)
         ours = _digests(
             sides.source,
             sides.source.read(one.topic, one.partition, first=one.first_upstream, end=one.end_upstream),
             window_records,
-            exact=exact,
+            exact=one.same_offsets,
         )
         theirs = _digests(
             sides.target,
             sides.target.read(one.remote_topic, one.partition, first=one.first_downstream, end=one.end_downstream),
             window_records,
-            exact=exact,
+            exact=one.same_offsets,
         )
         return [
             Window(

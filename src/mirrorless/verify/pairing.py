@@ -11,7 +11,6 @@ from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.batches.record_counter import OffsetSearch, RecordCounter
 from mirrorless.clusters.topics import held_back, high_watermarks, last_stable_offsets, partition_counts
-from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.errors import ClusterError
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.offset_map import OffsetMap, taken_over
@@ -19,6 +18,7 @@ from mirrorless.offsets.shared_map import Bound
 from mirrorless.offsets.shared_translation import SharedTranslator
 from mirrorless.offsets.translation import How, Translated
 from mirrorless.offsets.turn_translation import progress_translator
+from mirrorless.progress.epoch_kind import EpochKind
 from mirrorless.verify.ranges import OffsetRange, Pair, upstream_of
 from mirrorless.verify.selected_offsets import EVERYTHING, Selection, select_offsets
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Announcement
+    from mirrorless.progress.records import Announcement
     from mirrorless.settings import Flow
 
 _WALKING_S: Final = 120.0
@@ -161,6 +161,7 @@ class Pairing:
             first_downstream=begin.downstream,
             end_downstream=max(remote_end, begin.downstream),
             closed=False,
+            same_offsets=self._translator.keeps_offsets(topic),
         )
         known, certain = one.known_end, one.certain_end
         if certain is not None and certain.downstream > remote_end:

@@ -32,7 +32,7 @@ class OffsetRange:
     """A source partition's offsets from `first_upstream` to `end_upstream`, and those of its copy; ends are exclusive.
 
     Both sides begin with the same record. A `closed` range ends with the same record too; in an open one the source may
-    have more, which is not copied yet.
+    have more, which is not copied yet. `same_offsets`: a record has the same offset on both sides.
     """
 
     topic: str
@@ -43,6 +43,7 @@ class OffsetRange:
     first_downstream: int
     end_downstream: int
     closed: bool
+    same_offsets: bool = False
 
     @property
     def begin(self) -> Pair:

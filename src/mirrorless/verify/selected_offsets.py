@@ -1,4 +1,4 @@
-"""Selects the records of one flow in topics that have those of other origins too (`mirrorless.loops=skip`).
+"""Selects the records of one flow in topics that have those of other origins too (`mirrorless.both.directions=skip`).
 
 Consumers do not see the producer of a record, so the ranges of offsets that a flow's batches have are read from batch
 headers first; the comparison then reads these.

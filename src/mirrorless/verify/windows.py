@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F  # noqa: N812 -- the usual alias
 
-from mirrorless.policy import keeps_offsets, policy_for
 from mirrorless.verify.kafka_source import Ranges, java_options, read, select
 from mirrorless.verify.selected_offsets import EVERYTHING
 from mirrorless.verify.window import WINDOW_RECORDS, Window
@@ -60,9 +59,7 @@ def compare_windows(
     if not ours and not theirs:
         return [[] for _ in stretches]
     remote = {one.remote_topic: one.topic for one in stretches}
-    policy = policy_for(flow)
-    exact = {topic for topic in remote.values() if keeps_offsets(topic, flow=flow, policy=policy)}
-    exact |= {name for name, topic in remote.items() if topic in exact}
+    exact = {name for one in stretches if one.same_offsets for name in (one.topic, one.remote_topic)}
     joined = _joined(spark, _placed(ours, exact), _placed(theirs, exact), remote, window_records)
     found: list[list[Window]] = [[] for _ in stretches]
     for row in joined.toArrow().to_pylist():

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaException
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.internal_topics import GROUP_COMMITS_TOPIC
+from mirrorless.clusters.kafka_admin_client import kafka_version
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.kafka_python.errors import KafkaError
 from mirrorless.web.reader import RepeatingReader
 from mirrorless.web.snapshot import ClusterRow, ClusterState
 
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 _ANSWER_S: Final = 5.0
 _SLOW_MS: Final = 1_000
 _METADATA_EVERY_S: Final = 20.0
-_PROBED: Final = "__consumer_offsets"
+_PROBED: Final = GROUP_COMMITS_TOPIC
 """The topic of the request by which an answer is timed; it need not exist."""
 
 
@@ -33,6 +37,7 @@ class ClusterReader(RepeatingReader):
         self._admin: Admin | None = None
         self._due_s = 0.0
         self._answer_ms: int | None = None
+        self._kafka: str | None = None
         self.metadata: ClusterMetadata | None = None
 
     @property
@@ -55,6 +60,10 @@ class ClusterReader(RepeatingReader):
         if self.metadata is None or time.monotonic() >= self._due_s:
             self.metadata = self._admin.metadata(timeout_s=_ANSWER_S)
             self._due_s = time.monotonic() + _METADATA_EVERY_S
+            if self._kafka is None:
+                # Not known yet, or the broker was asked while it started; the page is useful without it.
+                with suppress(KafkaError, OSError):
+                    self._kafka = kafka_version(self._cluster, min(self.metadata.brokers))
 
     def row(self) -> ClusterRow:
         """Return the cluster as the page shows it."""
@@ -70,6 +79,7 @@ class ClusterReader(RepeatingReader):
             bootstrap_servers=self._cluster.bootstrap_servers,
             state=state,
             brokers=None if self.metadata is None else len(self.metadata.brokers),
+            kafka=self._kafka,
             answer_ms=self._answer_ms,
             answered_ms=self.read_ms,
             error=self.error,

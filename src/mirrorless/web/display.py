@@ -12,7 +12,7 @@ from mirrorless.web.snapshot import Level
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Report
     from mirrorless.local.displays import Display
     from mirrorless.local.progress_view import TopicView
     from mirrorless.metadata.actions import Action

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.topic import ProgressTopic
 from mirrorless.web.flow_view import FlowView
 from mirrorless.web.lag_time import catch_up_s
 from mirrorless.web.reader import RepeatingReader
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import ClusterMetadata
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.run_marks import RunMark
     from mirrorless.local.progress_view import TopicView
+    from mirrorless.progress.run_marks import RunMark
     from mirrorless.settings import Flow
     from mirrorless.web.cluster_reader import ClusterReader
     from mirrorless.web.snapshot import HaltedRow, PartitionRow, TopicRow
@@ -185,7 +185,7 @@ class FlowReader(RepeatingReader):
         if metadata is self._seen:
             return
         counts = partition_counts(metadata)
-        remote = replicated(self.flow, counts)
+        remote = replicated_on(self.flow, self._source.admin, counts)
         with self._lock:
             self._view.set_topics(remote, counts)
         self._seen, self._has_topics = metadata, True

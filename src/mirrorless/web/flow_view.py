@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.progress.records import Halt
 from mirrorless.errors import GapKind
+from mirrorless.progress.records import Halt
 from mirrorless.web.lag_time import LagTime, catch_up_s
 from mirrorless.web.snapshot import HaltedRow, PartitionRow, TopicRow, TopicState
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known, Stop
     from mirrorless.local.progress_view import TopicView
+    from mirrorless.progress.records import Known, Stop
 
 _RATE_WINDOW_S: Final = 10.0
 _TREND_S: Final = 30.0

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mirrorless import client_logs
 from mirrorless.clusters.target_state import set_target_state
-from mirrorless.copy.progress.run_marks import deployment_of
+from mirrorless.metadata.fences import unexplained_fences
+from mirrorless.progress.run_marks import deployment_of
 from mirrorless.web.cluster_reader import ClusterReader
 from mirrorless.web.drills_reader import DrillsReader
 from mirrorless.web.effective_settings import effective_settings
-from mirrorless.web.fences_reader import FencesReader
 from mirrorless.web.flow_reader import FlowReader
 from mirrorless.web.groups_reader import GroupsReader
 from mirrorless.web.operations_reader import OperationsReader
 from mirrorless.web.problems import problems
-from mirrorless.web.snapshot import ReadingRow, Snapshot
+from mirrorless.web.reader import RepeatingReader
+from mirrorless.web.snapshot import FenceRow, Fix, ReadingRow, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,8 +28,7 @@ if TYPE_CHECKING:
     from mirrorless.local.progress_view import TopicView
     from mirrorless.operations.drill.stored import Form
     from mirrorless.operations.run import Ended
-    from mirrorless.settings import Settings
-    from mirrorless.web.reader import RepeatingReader
+    from mirrorless.settings import Flow, Settings
     from mirrorless.web.snapshot import PartitionRow, PositionRow, SettingsOf
 
 _ENDING_S: Final = 0.5
@@ -35,6 +36,7 @@ _GROUPS_PER_INTERVAL: Final = 5
 _OPERATIONS_PER_INTERVAL: Final = 2
 _DRILLS_PER_INTERVAL: Final = 10
 _FENCES_PER_INTERVAL: Final = 15
+_LINE: Final = re.compile(r"(?P<topic>\S+) on (?P<cluster>\S+) has .*?`(?P<command>[^`]+)`")
 
 
 class Gatherer:
@@ -185,3 +187,30 @@ class Gatherer:
             self._operations,
             self._drills,
         ]
+
+
+class FencesReader(RepeatingReader):
+    """The fences on topics of `flow` that no operation explains; both clusters have to answer."""
+
+    def __init__(self, flow: Flow, *, source: ClusterReader, target: ClusterReader, every_s: float) -> None:
+        super().__init__(f"web: fences of {flow.name}", every_s=every_s, after=(source, target))
+        self.flow = flow
+        self._source, self._target = source, target
+        self.rows: tuple[FenceRow, ...] = ()
+
+    def read(self) -> None:
+        """Read topic configs, ACLs and operations of both clusters; raises `ClusterError`."""
+        ends = {self.flow.source.alias: self._source.admin, self.flow.target.alias: self._target.admin}
+        self.rows = tuple(map(_row, unexplained_fences(self.flow, ends)))
+
+
+def _row(line: str) -> FenceRow:
+    found = _LINE.match(line)
+    return FenceRow(
+        cluster="" if found is None else found["cluster"],
+        operation=None,
+        topics=() if found is None else (found["topic"],),
+        count=1,
+        text=line,
+        fix=Fix(text="Remove it, or set the value of before.", command=None if found is None else found["command"]),
+    )

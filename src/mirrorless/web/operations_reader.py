@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import MirrorlessError
 from mirrorless.operation_log.records import Operations
+from mirrorless.operations.applications import place_of
 from mirrorless.operations.cluster_pair import ClusterPair
 from mirrorless.operations.report import about_groups, as_fields, blocked_s, next_step
 from mirrorless.operations.run import Ended
@@ -94,21 +95,16 @@ class OperationsReader(RepeatingReader):
 
 
 def _applications(between: tuple[str, str], operations: Operations, unread: str) -> ApplicationsRow:
-    pair = frozenset(between)
-    last, under_way = operations.last_completed(pair), operations.open(pair)
-    is_known, text = not unread, unread
-    if under_way is not None:
-        one = under_way.request
-        is_known, text = False, f"{one.kind.value} {under_way.id} from {one.source} to {one.target} is not finished"
-    elif last is None and any(not one.is_open and one.outcome == "completed" for one in operations.of(pair)):
-        is_known, text = False, "two operations have completed, each while the cluster of the other one was down"
-    elif last is None and not unread:
+    place = place_of(frozenset(between), operations)
+    text = place.reason or unread
+    if place.last is None and not text:
         text = "no operation has moved applications between these clusters"
+    last = place.last
     return ApplicationsRow(
         between=between,
-        is_known=is_known,
-        cluster=None if last is None or under_way is not None else last.request.target,
-        since_ms=None if last is None else last.ended_ms or last.created_ms,
+        is_known=not (place.reason or unread),
+        cluster=place.cluster,
+        since_ms=place.since_ms,
         kind=None if last is None else last.request.kind.value,
         operation=None if last is None else last.id,
         text=text,

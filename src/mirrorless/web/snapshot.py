@@ -54,12 +54,16 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterRow:
-    """One cluster. `answer_ms` is the duration of its last answer, `answered_ms` when that was."""
+    """One cluster. `answer_ms` is the duration of its last answer, `answered_ms` when that was.
+
+    `kafka` is the release of Kafka, by the requests that a broker supports; None while it is not known.
+    """
 
     alias: str
     bootstrap_servers: str
     state: ClusterState
     brokers: int | None
+    kafka: str | None
     answer_ms: int | None
     answered_ms: int | None
     error: str | None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mirrorless.copy.flow.connections import FlowConnections
-from mirrorless.copy.progress.records import Announcement
 from mirrorless.copy.resume.epochs import Epochs
+from mirrorless.progress.records import Announcement
 from mirrorless.protocol.cluster_client import LATEST
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.spark.lease_source import LeaseReader, SlotLease
 from mirrorless.copy.planning import mm2_coexistence as mirrormaker2
 from mirrorless.copy.planning.lease_planner import LeasePlanner
-from mirrorless.copy.progress.records import CONNECTOR, Progress, SourcePartition
 from mirrorless.errors import MirrorMaker2Runs
+from mirrorless.progress.records import CONNECTOR, Progress, SourcePartition
 from tests.support.secured import eventually
 from tests.support.world import fill
 

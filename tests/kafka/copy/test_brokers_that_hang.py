@@ -118,6 +118,7 @@ def test_a_tls_handshake_ends_in_time_too(net: EventLoop, holes: list[socket.soc
             hole.accept()[0].close()  # which there would be none to do on
 
 
+@pytest.mark.nightly
 def test_metadata_does_not_wait_for_the_broker_that_hangs(net: EventLoop, tmp_path: Path) -> None:
     """While the one that is well has requests in flight, and the one that is not has none."""
     with start_clusters([ClusterSpec(name="two", brokers=2)], directory=tmp_path) as started:

@@ -175,15 +175,7 @@ def with_holes(world: World, topic: str) -> None:
         time.sleep(0.2)
 
 
-def test_without_a_rack_no_follower_is_read(world: World, sent: dict[int, int]) -> None:
-    world.extra.clear()
-    topic = topic_led_elsewhere(world)
-    fill(world.source, topic, numbered(200), partitions=4, acks="all")
-    reports = world.copy_to_the_end()
-    assert world.assert_equal(topic) == 200
-    assert (share(reports), sent[NEAR]) == (0, 0)
-
-
+@pytest.mark.nightly
 def test_records_that_are_deleted_while_they_are_copied_are_one_gap(world: World) -> None:
     topic = topic_led_elsewhere(world, 1)
     # Without idempotence a batch that is sent again, since its leader has just moved, may come after the next one.

@@ -12,10 +12,6 @@ import pytest
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.spark.lease_source import LeaseReader
 from mirrorless.copy.planning.run_order import RunOrder
-from mirrorless.copy.progress.engine_choice import EngineChoice
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.mark_writer import write_choice
-from mirrorless.copy.progress.run_marks import Work
 from mirrorless.functions import job_supervisor
 from mirrorless.functions.budget import TimeBudget
 from mirrorless.functions.events import ScheduleEvent
@@ -25,6 +21,10 @@ from mirrorless.functions.job_supervisor import supervise
 from mirrorless.functions.runtime_context import RuntimeContext, within
 from mirrorless.local.display_sink import DisplaySink
 from mirrorless.local.lambda_context import LocalContext
+from mirrorless.progress.engine_choice import EngineChoice
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.mark_writer import write_choice
+from mirrorless.progress.run_marks import Work
 from mirrorless.settings import load
 from tests.support.heard import Heard
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from mirrorless.copy.progress.engine_choice import EngineName
+    from mirrorless.progress.engine_choice import EngineName
     from mirrorless.settings import Flow
     from tests.support.world import World
 
@@ -124,7 +124,7 @@ def test_the_choice_is_written_when_it_changes_and_not_at_each_look(
         assert (answer["engine"], answer["started_run"]) == ("spark", "jr_0")
         choice = marks.read().chosen(flow, world.place().deployment)
         assert choice is not None
-        assert choice.reason == "the functions would need 17 minutes for the backlog of about 1.0 GB"
+        assert choice.reason == "without Spark the backlog of about 1.0 GB would take 17 minutes"
         assert choice.functions_bytes_per_s == 10**6
 
         written = len(supervisor.written)

@@ -89,6 +89,7 @@ def test_where_latest_was_holds_though_nothing_came_for_long(world: World) -> No
     assert (report.state, report.records, report.first_offset) == ("caught up", 10, 5)
 
 
+@pytest.mark.nightly
 def test_partitions_of_which_nothing_is_remembered_are_asked_for_together(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,22 +116,6 @@ def test_partitions_of_which_nothing_is_remembered_are_asked_for_together(
     assert sum(report.records for report in world.copy()) == 600
     assert asked.count(READ_UNCOMMITTED) < 20  # with those that read announcements back
     assert world.assert_equal(topic) == 1_800
-
-
-def test_old_records_have_their_producer_forgotten_at_once(source: EmbeddedCluster, tmp_path: Path) -> None:
-    often = {"producer.id.expiration.check.interval.ms": "100"}
-    with start_clusters([ClusterSpec(name="often", settings=often)]) as started:
-        world = World(source, started["often"], tmp_path)
-        topic = world.topic()
-        days_ago_ms = int((time.time() - 2 * 86_400) * 1000)
-        for _ in range(5):
-            client = producer(world.source)
-            for number in range(10):
-                client.produce(topic, value=b"%d" % number, timestamp=days_ago_ms)
-            assert client.flush(60) == 0
-            world.copy()
-            wait_until_forgotten(world, world.remote(topic))
-        assert world.assert_equal(topic) == 50
 
 
 class TestSeveralWriters:

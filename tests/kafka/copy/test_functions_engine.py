@@ -14,11 +14,11 @@ from confluent_kafka import KafkaException, TopicPartition
 from mirrorless.clusters.consumers import reader
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.copy.planning.run_order import RunOrder
-from mirrorless.copy.progress.engine_choice import EngineChoice
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.mark_writer import write_choice
-from mirrorless.copy.progress.run_marks import Share
 from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.progress.engine_choice import EngineChoice
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.mark_writer import write_choice
+from mirrorless.progress.run_marks import Share
 from tests.kafka.copy.test_refused_while_forgotten import DAYS_AGO_MS, FORGETFUL
 from tests.support.function_run import Deadline, FunctionRun, engine_of
 from tests.support.world import World, fill, producer
@@ -93,7 +93,9 @@ class Remote:
         self._consumer.close()
 
 
-@pytest.mark.parametrize("age_ms", [0, DAYS_AGO_MS], ids=["fresh", "old"])
+@pytest.mark.parametrize(
+    "age_ms", [pytest.param(0, id="fresh", marks=pytest.mark.nightly), pytest.param(DAYS_AGO_MS, id="old")]
+)
 def test_runs_that_follow_each_other_lose_nothing_and_copy_nothing_twice(
     source: EmbeddedCluster, forgetful: EmbeddedCluster, tmp_path: Path, age_ms: int
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.copy.progress.records import Progress
+from mirrorless.progress.records import Progress
 from mirrorless.protocol.cluster_client import ClusterClient
 from tests.kafka.copy.test_beside_mirrormaker2 import write
 from tests.kafka.copy.test_gaps import create_again, delete_before

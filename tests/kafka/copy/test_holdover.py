@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions
 
 from mirrorless.cli import root
 from mirrorless.copy.engines import lease_run
@@ -17,7 +16,7 @@ from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.lease_run import run_lease
 from mirrorless.copy.planning.lease_planner import LeasePlanner
 from tests.support.feed import Feed
-from tests.support.world import World, delete, fill, read, values
+from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,41 +108,6 @@ def test_the_next_lease_takes_the_copy_over_as_it_is(world: World, worker: Worke
     assert world.assert_equal(topic) == 104
 
 
-@pytest.mark.nightly
-def test_where_nobody_takes_over_it_lands_and_says_what_it_copied(
-    world: World, worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease_run, "HOLDOVER_S", 5.0)
-    topic = world.topic()
-    worker.lease()
-    first = worker.lease_object
-    fill(world.source, topic, [b"a"] * 10)
-    wait_for(lambda: not worker.control.held())
-    ((report,),) = worker.control.left()
-    assert (report.records, report.next_offset) == (10, 10)
-    assert worker.control.left() == []
-    fill(world.source, topic, [b"b"] * 10)
-    time.sleep(0.5)
-    assert on_target(world, topic) == 10
-    (report,) = worker.lease()
-    assert worker.lease_object is not first
-    assert (report.records, report.first_offset) == (10, 10)
-    assert world.assert_equal(topic) == 20
-
-
-def test_a_stop_that_comes_between_two_leases(world: World, worker: Worker) -> None:
-    topic = world.topic()
-    worker.lease()
-    worker.control.ask_to_stop()
-    wait_for(lambda: not worker.control.held())
-    fill(world.source, topic, [b"a"])
-    (report,) = worker.lease()  # it is over before it begins
-    assert report.records == 0
-    worker.control.begin()
-    (report,) = worker.lease()
-    assert report.records == 1
-
-
 def test_another_process_has_the_next_lease(world: World, worker: Worker) -> None:
     topic = world.topic(partitions=4)
     with Feed(world, topic, per_second=5_000):
@@ -154,51 +118,6 @@ def test_another_process_has_the_next_lease(world: World, worker: Worker) -> Non
             old.close()
     world.copy_to_the_end()
     assert world.assert_equal(topic) > 10_000
-
-
-def test_new_partitions(world: World, worker: Worker) -> None:
-    topic = world.topic()
-    worker.lease()
-    first = worker.lease_object
-    admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
-    admin.create_partitions([NewPartitions(topic, 2)])[topic].result()
-    wait_for(lambda: len(admin.list_topics(topic).topics[topic].partitions) == 2)
-    fill(world.source, topic, [b"a"] * 20, partitions=2)
-    assert {report.partition for report in worker.lease()} == {0, 1}
-    wait_for(lambda: on_target(world, topic, 2) == 20)
-    worker.lease()
-    assert worker.lease_object is first
-    assert worker.records == 20
-    assert world.assert_equal(topic) == 20
-
-
-def test_a_topic_that_is_not_replicated_any_more(world: World, worker: Worker) -> None:
-    topic, other = world.topic(), world.topic()
-    worker.lease()
-    first = worker.lease_object
-    world.write_settings(**{"topics.exclude": other})
-    assert {report.topic for report in worker.lease()} == {topic}
-    for name in (topic, other):
-        fill(world.source, name, [b"a"] * 10)
-    worker.lease()
-    assert worker.lease_object is not first  # the configuration is another
-    assert world.assert_equal(topic) == 10
-    assert on_target(world, other) == 0
-
-
-def test_a_partition_that_is_gone_without_a_change_of_the_configuration(world: World, worker: Worker) -> None:
-    topic, other = world.topic(), world.topic()
-    fill(world.source, other, [b"a"] * 10)
-    worker.lease()
-    first = worker.lease_object
-    delete(world.target, world.remote(other))
-    reports = worker.lease(discover=False)
-    assert {report.topic for report in reports} == {topic}
-    assert worker.lease_object is first
-    fill(world.source, topic, [b"a"] * 20)
-    worker.lease(discover=False)
-    assert worker.lease_object is first
-    assert world.assert_equal(topic) == 20
 
 
 @pytest.mark.nightly

@@ -21,8 +21,6 @@ from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.lease_run import run_lease
 from mirrorless.copy.offset_syncs.writer import SyncWriter
 from mirrorless.copy.planning.lease_planner import LeasePlanner
-from mirrorless.copy.progress.records import Progress, SourcePartition
-from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError
@@ -30,6 +28,8 @@ from mirrorless.formats import OffsetSync
 from mirrorless.heartbeats import Heartbeats, look
 from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from mirrorless.offsets.checkpoint_pass import Checkpoints
+from mirrorless.progress.records import Progress, SourcePartition
+from mirrorless.progress.writer import ProgressWriter
 from mirrorless.rights import Function, On
 from tests.support.world import World, delete, fill, producer, read, values
 

@@ -64,20 +64,6 @@ def test_a_loop_in_one_file_is_refused_before_anything_is_written(world: World) 
     assert (topics_of(world.source), topics_of(world.target)) == before
 
 
-def test_topics_that_go_one_way_each_are_copied(world: World) -> None:
-    there, back = world.topic(), world.topic()
-    both_ways(world, **{f"{world.flow}.topics": f"{there}, {back}", f"{world.flow}.topics.exclude": back})
-    flow_back = f"{world.target_alias}->{world.source_alias}"
-    world.write_settings(**{f"{flow_back}.topics": back})
-    fill(world.source, there, [b"one", b"two"])
-
-    assert CliRunner().invoke(apply, [str(world.file)]).exit_code == 0
-    world.copy_to_the_end()
-
-    assert values(read(world.target, there)[0]) == [b"one", b"two"]
-    assert back not in topics_of(world.target)
-
-
 class TwoFiles:
     """The same topic both ways, each way by a file of its own that does not know the other."""
 
@@ -133,23 +119,6 @@ def test_a_loop_of_two_files_stops_where_it_is_seen_and_neither_side_grows(two_f
         two_files.back.copy_to_the_end()
 
     assert two_files.sizes == (3, 1)
-
-
-def test_what_came_before_the_looped_record_is_copied(two_files: TwoFiles) -> None:
-    topic = two_files.topic
-    fill(two_files.there.source, topic, [b"first"])
-    two_files.there.copy_to_the_end()
-    fill(two_files.there.target, topic, [b"theirs"])
-    fill(two_files.there.source, topic, [b"ours"])
-    copy_everything(two_files.back, topic)
-    two_files.back.copy_to_the_end()
-
-    for _ in range(2):
-        halted(two_files.there.copy(), topic, 2)
-        halted(two_files.back.copy(), topic, 2)
-
-    assert values(read(two_files.there.source, topic)[0]) == [b"first", b"ours", b"first", b"theirs"]
-    assert values(read(two_files.there.target, topic)[0]) == [b"first", b"theirs", b"ours"]
 
 
 def test_a_way_back_in_a_file_of_its_own_writes_nothing_twice(two_files: TwoFiles) -> None:

@@ -1,4 +1,4 @@
-"""The same topic in both directions with `mirrorless.loops=skip`: each side gets the other's records once, in order."""
+"""One topic both ways, with `mirrorless.both.directions=skip`: each side gets the other's records once, in order."""
 
 from __future__ import annotations
 

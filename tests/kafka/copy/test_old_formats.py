@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.batches.codecs import GZIP
-from mirrorless.copy.progress.records import Progress
 from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.progress.records import Progress
 from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read
 from tests.unit.batches.test_legacy import One, plain, wrapped

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 
-from mirrorless.copy.progress.records import Progress, SourcePartition
+from mirrorless.progress.records import Progress, SourcePartition
 from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:

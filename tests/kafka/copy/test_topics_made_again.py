@@ -13,11 +13,11 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import checkpoints_topic
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.copy.planning.lease_planner import LeasePlanner
-from mirrorless.copy.progress.records import Progress, SourcePartition
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.errors import ClusterUnavailable, FlowPaused
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import CheckpointTopic
+from mirrorless.progress.records import Progress, SourcePartition
+from mirrorless.progress.topic import ProgressTopic
 from tests.support.world import delete, producer
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from confluent_kafka import Producer
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.copy.flow.status import status_of
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.slot import progress_tracker
+from mirrorless.progress.topic import ProgressTopic
 from mirrorless.protocol.cluster_client import ClusterClient
 from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values

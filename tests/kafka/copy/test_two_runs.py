@@ -13,11 +13,11 @@ import pytest
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.planning.lease_planner import LeasePlanner
 from mirrorless.copy.planning.run_order import RunOrder
-from mirrorless.copy.progress.mark_writer import take_back
 from mirrorless.copy.slot.lease import LeaseTerms
 from mirrorless.copy.slot.worker import Slot
 from mirrorless.local.broker import SecureListener
 from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.progress.mark_writer import take_back
 from tests.kafka.copy.test_refused_while_forgotten import FORGETFUL, fill_old
 from tests.support.link import Link, LinkTerms
 from tests.support.world import World, fill
@@ -99,16 +99,6 @@ def test_records_that_the_target_remembers_are_not_waited_for(world: World, targ
         assert [row.is_first for some in rows for row in some] == [True, False]
         (report,) = lease(world, rows[1], seconds=3)
     assert report.records == 100
-
-
-def test_a_run_stays_first_when_its_file_is_changed(world: World) -> None:
-    world.topic()
-    world.discover()
-    with closing(LeasePlanner(world.place().load(), bounded=False)) as planner:
-        assert [row.is_first for row in planned(planner, world)] == [True]
-        world.topic()
-        world.discover()
-        assert [row.is_first for row in planned(planner, world)] == [True, True]
 
 
 def test_a_run_whose_mark_another_one_deleted_claims_again(world: World) -> None:

@@ -24,12 +24,12 @@ EVERYTHING = {
     "errors.tolerance": "all",
     "errors.deadletterqueue.topic.name": "left-out",
     "mirrorless.acls.prune": "true",
-    "mirrorless.active.cluster": "any",
-    "mirrorless.loops": "skip",
+    "mirrorless.both.directions": "skip",
 }
 IDENTICAL = {"mirrorless.offsets": "identical"}
 ON_TARGET = EVERYTHING | {"offset-syncs.topic.location": "target", "sync.group.offsets.enabled": "false"}
-ONLY_THERE = (When.SYNCS_ON_TARGET, When.NO_GROUP_OFFSETS, When.IDENTICAL)
+ON_TARGET |= {"mirrorless.both.directions": "turns"}
+ONLY_THERE = (When.SYNCS_ON_TARGET, When.NO_GROUP_OFFSETS, When.IDENTICAL, When.TURNS)
 
 
 def with_more_rights(world: GuardedWorld) -> GuardedWorld:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from mirrorless.copy.progress.records import Progress, SourcePartition
 from mirrorless.doctor import mirrormaker2
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.doctor.probes import NotSaid, Probes
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.progress.records import Progress, SourcePartition
 from mirrorless.rights import Function
 from mirrorless.settings import load
 from tests.support.secured import eventually

@@ -13,12 +13,12 @@ from confluent_kafka.admin import AdminClient
 
 from mirrorless.cli.plan import plan
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import CopiedClusterIdError, SameClusterError
 from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.local.embedded_kafka import ClusterSpec, new_cluster_id, start_clusters
+from mirrorless.progress.producer_ids import producer_id
 from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.settings import load
 from tests.support.world import World, fill

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 
-from mirrorless.copy.progress.run_marks import MARKS_PARTITION, key_of
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
+from mirrorless.progress.run_marks import MARKS_PARTITION, key_of
 from mirrorless.rights import Function
 from mirrorless.settings import load
 

@@ -14,10 +14,10 @@ from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.identical import claims
 from mirrorless.copy.planning.lease_planner import LeasePlanner
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.slot.lease import LeaseTerms
 from mirrorless.copy.slot.worker import Slot
 from mirrorless.kafka_python.event_loop import EventLoop
+from mirrorless.progress.topic import ProgressTopic
 from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.markers import write_markers
 from tests.kafka.identical.test_identical_copy import identical, transactions
@@ -28,7 +28,7 @@ from tests.support.world import World, delete, fill
 
 if TYPE_CHECKING:
     from mirrorless.copy.partition.lease_rows import LeaseRow, Report
-    from mirrorless.copy.progress.records import Claim
+    from mirrorless.progress.records import Claim
 
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:

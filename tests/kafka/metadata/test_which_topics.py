@@ -119,7 +119,7 @@ def test_a_user_who_sees_no_topic_of_the_source_is_told_so(secured: Secured) -> 
     assert [one.action.topic for one in found.applied] == [f"mm2-offsets.{secured.alias('a')}.internal"]
     source = secured.alias("a")
     assert found.notes == (
-        f"no topics are visible on {source}; if it has any, grant the flow's user DESCRIBE on those to replicate",
+        f"{source} has no topics yet, or none that the flow's user may see: grant it DESCRIBE on those to replicate",
     )
 
 

@@ -158,7 +158,7 @@ def test_groups_return_from_copies(world: World) -> None:
         passes.emit()
         assert passes.sync_groups().written == 2
     commit(world.target, moved, {(remote, 0): 80})
-    with closing(Checkpoints(back, forward=there)) as passes:
+    with closing(Checkpoints(back)) as passes:
         assert passes.emit().unknown == {}
     for answers in (True, False):
         (one,) = failover_plan(back, asks_source=answers).forecasts

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from mirrorless.cli import root
-from mirrorless.copy.identical.reserve import reserve
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations import run, turns
 from mirrorless.operations.close import close_fence
 from mirrorless.operations.refusals import Terms
+from mirrorless.operations.reserve import reserve
 from mirrorless.operations.steps import clients, stranded_tail
 from mirrorless.operations.steps.preflight import PreflightStep
 from mirrorless.settings import load

@@ -158,7 +158,7 @@ def test_writers_that_the_fence_does_not_bind_are_found(world: World) -> None:
 
 @pytest.mark.nightly
 def test_topics_with_records_of_both_sides(world: World) -> None:
-    """`mirrorless.loops=skip`: both flows copy before and after; a fence that blocks one stays until it is closed."""
+    """Flows that skip copies: both copy before and after; a fence that blocks one stays until it is closed."""
     applications = Applications(world, shares_topics=True)
     with applications.running():
         assert applications.move(world.target_alias)["groups"]["moved"] == GROUPS

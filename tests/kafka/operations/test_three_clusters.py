@@ -1,4 +1,4 @@
-"""Applications leave one of three clusters that all have the same topic, written on each (`mirrorless.loops=skip`)."""
+"""Applications leave one of three clusters that all have one topic, written on each, with flows that skip copies."""
 
 from __future__ import annotations
 

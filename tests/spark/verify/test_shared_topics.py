@@ -1,4 +1,4 @@
-"""Topics with records of both sides (`mirrorless.loops=skip`): each flow's own records are compared."""
+"""Topics with records of both sides (`mirrorless.both.directions=skip`): each flow's own records are compared."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.kafka_python.event_loop import EventLoop
+from mirrorless.progress.producer_ids import producer_id
 from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.settings import load
 from mirrorless.verify.comparison import ComparisonTerms, verify_flow

@@ -28,9 +28,7 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
-    "words", [("run",), ("run", "--available-now"), ("plan",), ("status",), ("drill", "--to", "backup")]
-)
+@pytest.mark.parametrize("words", [("run",), ("status",)])
 def test_a_failed_connection_is_shown_and_one_interrupt_ends_the_command(words: tuple[str, ...], file: str) -> None:
     command = [sys.executable, "-m", "mirrorless", words[0], file, *words[1:]]
     with subprocess.Popen(

@@ -47,6 +47,28 @@ def test_an_error_is_one_line(
     assert capsys.readouterr().err.lstrip("\n") == line
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["statu"], "error: No such command 'statu'. Did you mean 'status'? (see `mirrorless --help`)\n"),
+        (
+            ["plan", "f", "--jsn"],
+            "error: No such option '--jsn'. Did you mean '--json'? (see `mirrorless plan --help`)\n",
+        ),
+        (["operation"], "error: Missing argument 'FILE' (see `mirrorless operation --help`)\n"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str
+) -> None:
+    monkeypatch.delenv("MIRRORLESS_CONFIG", raising=False)
+    monkeypatch.setattr(sys, "argv", ["mirrorless", *arguments])
+    with pytest.raises(SystemExit) as raised:
+        cli.main()
+    assert raised.value.code == COULD_NOT
+    assert capsys.readouterr().err == line
+
+
 def test_a_module_that_no_extra_has_is_a_fault_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> NoReturn:
         raise ModuleNotFoundError(name="mirrorless.gone")

@@ -12,8 +12,10 @@ from click.testing import CliRunner
 from mirrorless.cli import status
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.copy.flow.status import FlowStatus
-from mirrorless.errors import ClusterUnavailable
+from mirrorless.errors import ClusterUnavailable, GapKind
 from mirrorless.operation_log.records import OperationKind, OperationOutcome, Operations, OperationState, Request
+from mirrorless.progress.records import Halt
+from mirrorless.web.operations_reader import _applications
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,7 +141,14 @@ def test_where_applications_are(file: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert "applications are on A since 2026-09-2" in CliRunner().invoke(status.status, [file]).stdout
     operations.by_id["A-B"].number = 2
     text = CliRunner().invoke(status.status, [file]).stdout
-    assert "applications of A and B: it is unknown where they are, since two moves completed" in text
+    assert "applications of A and B: it is unknown where they are: two operations have completed, each while" in text
+    under_way = moved(3, "A", "B")
+    under_way.outcome = OperationOutcome.RUNNING
+    operations.by_id = {one.id: one for one in (moved(2, "B", "A"), under_way)}
+    text = CliRunner().invoke(status.status, [file]).stdout
+    assert "it is unknown where they are: switchover A-B from A to B is not finished" in text
+    row = _applications(("A", "B"), operations, "")
+    assert (row.is_known, row.cluster, row.text) == (False, None, "switchover A-B from A to B is not finished")
 
 
 def test_records_that_the_target_lost_are_found(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,3 +166,35 @@ def test_records_that_the_target_lost_are_found(file: str, monkeypatch: pytest.M
     monkeypatch.setattr(status, "last_heartbeat", lambda _flow: None)
     result = CliRunner().invoke(status.status, [file])
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (1, f"A->B: {found.lacking[0]}")
+
+
+def test_partitions_of_a_topic_that_are_halted_alike_are_one_line(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def halt(kind: GapKind, offset: int) -> Halt:
+        return Halt(epoch=1, offset=offset, kind=kind, reason="records are missing")
+
+    line = (
+        "orders was deleted and recreated on A: `mirrorless offsets reset FILE --flow 'A->B' --topic orders` copies it"
+    )
+    found = FlowStatus(
+        state=TargetState.STARTED,
+        topics=3,
+        partitions=16,
+        begun=16,
+        lag_records=20,
+        halted={
+            **{("orders", number): halt(GapKind.CREATED_AGAIN, 1) for number in range(3)},
+            **{("clicks", number): halt(GapKind.TRUNCATED, 70 + number) for number in range(12)},
+            ("payments", 4): halt(GapKind.TRUNCATED, 9),
+        },
+        unknown={},
+        created_again=(line,),
+    )
+    monkeypatch.setattr(status, "status_of", lambda _flow, **_: found)
+    monkeypatch.setattr(status, "last_heartbeat", lambda _flow: None)
+    result = CliRunner().invoke(status.status, [file])
+    assert [one for one in result.stdout.splitlines() if one.startswith("A->B: ")] == [
+        "A->B: clicks: 12 partitions are halted (0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more), 0 at offset 70: records are "
+        "missing",
+        "A->B: payments-4 is halted at offset 9: records are missing",
+        f"A->B: {line.replace('FILE', file)}",
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorless.copy.planning.assignment import deal
+from mirrorless.copy.planning.lease_planner import deal
 
 
 @given(st.lists(st.integers(0, 10**12), max_size=200), st.integers(1, 16))

@@ -10,7 +10,7 @@ import pytest
 
 from mirrorless.copy.planning import backfill_note as module
 from mirrorless.copy.planning.backfill_note import Distance, backfill_note
-from mirrorless.copy.progress.records import Known, Progress
+from mirrorless.progress.records import Known, Progress
 from mirrorless.settings import Cluster, Flow
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 from mirrorless.copy.identical import claims as module
 from mirrorless.copy.identical.claims import CERTAIN_FOR_S, CONFIRM_EVERY_S, WAIT_S, Claims
 from mirrorless.copy.partition.exact_state import ExactState
-from mirrorless.copy.progress.records import Claim, Known, SourcePartition, parse
-from mirrorless.copy.resume.producer_id import claim_id, marker_id
+from mirrorless.progress.producer_ids import claim_id, marker_id
+from mirrorless.progress.records import Claim, Known, SourcePartition, parse
 from mirrorless.protocol.leaders import NotNow
 from tests.support.fake_flow import FakeFlow
 

@@ -8,8 +8,8 @@ import pytest
 
 from mirrorless.clusters.admin import Refusal
 from mirrorless.clusters.configs import ConfigValue, Origin
-from mirrorless.copy.planning import closest_replica
-from mirrorless.copy.planning.closest_replica import FollowableTopics
+from mirrorless.copy.planning import lease_planner
+from mirrorless.copy.planning.lease_planner import FollowableTopics
 from mirrorless.settings import Cluster, Flow
 from mirrorless.settings.masking import MaskedMapping
 
@@ -50,7 +50,7 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     found = Asked({"plain": "delete", "table": "compact", "both": "compact,delete"})
-    monkeypatch.setattr(closest_replica, "topic_configs", found.topic_configs)
+    monkeypatch.setattr(lease_planner, "topic_configs", found.topic_configs)
     return found
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mirrorless.copy.progress.discovered_topics import DiscoveredTopics, is_new, key_of, value_of
-from mirrorless.copy.progress.records import parse
+from mirrorless.progress.discovered_topics import DiscoveredTopics, is_new, key_of, value_of
+from mirrorless.progress.records import parse
 
 SEEN = {"t": 2, "u": 1}
 

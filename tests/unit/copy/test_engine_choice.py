@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mirrorless.copy.progress.engine_choice import EngineChoice
+from mirrorless.progress.engine_choice import EngineChoice
 
 LEAST = EngineChoice(engine="spark", since_ms=5, reason="the lag has grown for 5 minutes")
 FULL = EngineChoice(

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from mirrorless.copy.progress.epoch_kind import EpochKind, kind_of_gap, text_of_gap
-from mirrorless.copy.progress.records import Announcement, Progress
 from mirrorless.copy.resume.decision import RemoteLogState, Start, decide
 from mirrorless.errors import GapKind
+from mirrorless.progress.epoch_kind import EpochKind, kind_of_gap, text_of_gap
+from mirrorless.progress.records import Announcement, Progress
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.copy.partition.min_insync_replicas import TooFewReplicas
-from mirrorless.copy.progress.records import Announcement
 from mirrorless.errors import GapKind
 from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.progress.records import Announcement
 from mirrorless.protocol.cluster_client import LATEST
 from mirrorless.protocol.leaders import NotNow
 from tests.support.fake_flow import PROGRESS_TOPIC, FakeFlow

@@ -11,11 +11,11 @@ from mirrorless.batches.header import FormatError
 from mirrorless.batches.stamp import Stamped
 from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.pending import Pending
-from mirrorless.copy.progress.records import Announcement, Halt, LeaveOut
 from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.copy.slot.send_queues import SendQueues
 from mirrorless.errors import AppendRefused, GapKind
 from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.progress.records import Announcement, Halt, LeaveOut
 from tests.support.fake_flow import FakeLimits
 
 if TYPE_CHECKING:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from mirrorless.copy.identical.decision import (
-    Append,
-    Begin,
+from mirrorless.copy.identical.decision import decide_exactly
+from mirrorless.copy.resume.decision import (
     BeginTurn,
-    ExactDecision,
+    Continue,
+    Decision,
     Fill,
     Forgotten,
+    Lost,
     NotIdentical,
-    decide_exactly,
+    RemoteLogState,
+    Start,
+    Unexplained,
+    Wait,
 )
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement, Progress
-from mirrorless.copy.resume.decision import Lost, RemoteLogState, Unexplained, Wait
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement, Progress
 
 
 def epoch(
@@ -38,6 +41,11 @@ def state(end: int, number: int | None = None, last: int | None = None, unreplic
     )
 
 
+def at(offset: int, number: int, sequence: int) -> Continue:
+    return Continue(epoch=number, walk_from=offset, walk_records=0, sequence=sequence, last_downstream=offset - 1)
+
+
+BEGIN = Start(epoch=0, start=None, kind=EpochKind.FIRST_COPY, reason="first copy")
 FIRST = epoch(0, 1_000)
 GAP = epoch(1, 1_500, kind=EpochKind.GAP)
 RESET = epoch(1, 1_500, 0, EpochKind.RESET)
@@ -48,20 +56,20 @@ BEGUN = epoch(2, 1_300, kind=EpochKind.FORGOTTEN)
 @pytest.mark.parametrize(
     ("known", "announced", "target", "wanted"),
     [
-        (None, [], state(0), Begin()),
+        (None, [], state(0), BEGIN),
         (None, [FIRST], state(0), Fill(epoch=0, start=1_000, log_end=0)),
         (None, [FIRST], state(400), Fill(epoch=0, start=1_000, log_end=400)),
-        (None, [FIRST], state(1_000), Append(epoch=0, sequence=0, offset=1_000)),
+        (None, [FIRST], state(1_000), at(1_000, 0, 0)),
         # The position is the log end, whatever the progress says; holes do not count as sequences.
-        (None, [FIRST], state(1_200, 0, 99), Append(epoch=0, sequence=100, offset=1_200)),
-        (progress(1_100, sequence=50), [FIRST], state(1_200, 0, 99), Append(epoch=0, sequence=100, offset=1_200)),
+        (None, [FIRST], state(1_200, 0, 99), at(1_200, 0, 100)),
+        (progress(1_100, sequence=50), [FIRST], state(1_200, 0, 99), at(1_200, 0, 100)),
         # Forgotten by the target: the progress has the sequence if it is of this log end.
-        (progress(1_200, sequence=50), [FIRST], state(1_200), Append(epoch=0, sequence=50, offset=1_200)),
+        (progress(1_200, sequence=50), [FIRST], state(1_200), at(1_200, 0, 50)),
         (progress(1_100, sequence=50), [FIRST], state(1_200), Forgotten(since=1_100)),
         (None, [FIRST], state(1_200), Forgotten(since=1_000)),
         # A newer epoch begins where it was announced.
         (progress(1_200, sequence=50), [FIRST, GAP], state(1_200, 0, 49), Fill(epoch=1, start=1_500, log_end=1_200)),
-        (progress(1_200, sequence=50), [FIRST, GAP], state(1_500, 0, 49), Append(epoch=1, sequence=0, offset=1_500)),
+        (progress(1_200, sequence=50), [FIRST, GAP], state(1_500, 0, 49), at(1_500, 1, 0)),
         (
             progress(1_500, sequence=0, number=1, downstream=-1),
             [FIRST, RESET],
@@ -72,7 +80,7 @@ BEGUN = epoch(2, 1_300, kind=EpochKind.FORGOTTEN)
             progress(1_500, sequence=9, number=1),
             [FIRST, GAP],
             state(1_510, 1, 9),
-            Append(epoch=1, sequence=10, offset=1_510),
+            at(1_510, 1, 10),
         ),
         # A turn begins at the target's log end, wherever that is; its epoch is announced then.
         *(
@@ -84,14 +92,14 @@ BEGUN = epoch(2, 1_300, kind=EpochKind.FORGOTTEN)
             progress(1_500, sequence=0, number=1),
             [FIRST, TURN, BEGUN],
             state(1_300, 0, 49),
-            Append(epoch=2, sequence=0, offset=1_300),
+            at(1_300, 2, 0),
         ),
         (None, [FIRST, TURN, BEGUN], state(1_303, 0, 49), Forgotten(since=1_300)),
-        (None, [FIRST, TURN, BEGUN], state(1_310, 2, 9), Append(epoch=2, sequence=10, offset=1_310)),
+        (None, [FIRST, TURN, BEGUN], state(1_310, 2, 9), at(1_310, 2, 10)),
     ],
 )
 def test_it_continues(
-    known: Progress | None, announced: list[Announcement], target: RemoteLogState, wanted: ExactDecision
+    known: Progress | None, announced: list[Announcement], target: RemoteLogState, wanted: Decision
 ) -> None:
     assert decide_exactly(progress=known, announced={one.epoch: one for one in announced}, target=target) == wanted
 

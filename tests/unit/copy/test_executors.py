@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mirrorless.copy.engines.spark.executors import executor_cores
+from mirrorless.copy.engines.spark.job import executor_cores
 
 
 def session(master: str, *, executors: int, cores: str | None) -> Any:  # noqa: ANN401 -- stands for Spark's

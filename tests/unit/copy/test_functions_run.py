@@ -17,8 +17,8 @@ from mirrorless.copy.engines.functions.engine import FunctionsEngine, _CurrentRu
 from mirrorless.copy.engines.functions.run_result import RunResult
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER
 from mirrorless.copy.partition.lease_rows import LeaseRow
-from mirrorless.copy.progress.run_marks import RunMark
 from mirrorless.errors import ClusterUnavailable, FlowPaused
+from mirrorless.progress.run_marks import RunMark
 from mirrorless.settings import Cluster, Flow
 from tests.support.reports import report
 

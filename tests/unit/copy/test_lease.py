@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.copy.progress.records import Progress
 from mirrorless.errors import GapKind
+from mirrorless.progress.records import Progress
 from tests.support.fake_cluster import Fault
 from tests.support.fake_flow import FakeFlow, Observer
 

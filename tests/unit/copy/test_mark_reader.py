@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from mirrorless.copy.progress import mark_reader
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.run_marks import key_of
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.progress import mark_reader
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.run_marks import key_of
 from mirrorless.settings import Cluster, Flow
 
 if TYPE_CHECKING:

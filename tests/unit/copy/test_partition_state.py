@@ -11,8 +11,8 @@ from mirrorless.copy.partition.pending import Pending
 from mirrorless.copy.partition.send_window import BATCHES_IN_FLIGHT
 from mirrorless.copy.partition.state import PartitionCopy
 from mirrorless.copy.partition.stats import PartitionStats
-from mirrorless.copy.progress.records import Announcement, Halt, Known, Progress
 from mirrorless.errors import Gap, GapKind
+from mirrorless.progress.records import Announcement, Halt, Known, Progress
 
 DAY_MS = 86_400_000
 

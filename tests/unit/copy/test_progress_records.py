@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2
 
-from mirrorless.copy.progress.records import (
+from mirrorless.errors import GapKind
+from mirrorless.progress.producer_ids import announcer_id, producer_id
+from mirrorless.progress.records import (
     Announcement,
     Halt,
     Known,
@@ -19,8 +21,6 @@ from mirrorless.copy.progress.records import (
     Stop,
     parse,
 )
-from mirrorless.copy.resume.producer_id import announcer_id, producer_id
-from mirrorless.errors import GapKind
 
 HERE = SourcePartition("A", "t", 0)
 

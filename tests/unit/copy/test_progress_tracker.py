@@ -14,7 +14,7 @@ from mirrorless.copy.slot.progress_tracker import ProgressTracker
 from mirrorless.settings import Cluster, Flow
 
 if TYPE_CHECKING:
-    from mirrorless.copy.progress.writer import ProgressWriter
+    from mirrorless.progress.writer import ProgressWriter
 
 FLOW = Flow(
     source=Cluster(alias="A", bootstrap_servers="a:9092"), target=Cluster(alias="B", bootstrap_servers="b:9092")

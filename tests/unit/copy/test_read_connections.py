@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mirrorless.copy.slot.read_connections import MOST_CONNECTIONS, ReadConnections
+from mirrorless.copy.slot.parallel_reads import MOST_CONNECTIONS, ReadConnections
 
 
 def grown(most: int = MOST_CONNECTIONS, *, times: int = 20) -> ReadConnections:

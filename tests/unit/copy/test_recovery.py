@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mirrorless.copy.progress.records import Announcement, Halt, Known, Progress
-from mirrorless.copy.progress.recovery import lacking
 from mirrorless.errors import GapKind
+from mirrorless.progress.records import Announcement, Halt, Known, Progress
+from mirrorless.progress.recovery import lacking
 
 OLD = Progress(last_offset=9, sequence=10, epoch=1, last_downstream=9)
 NEW = Progress(last_offset=99, sequence=100, epoch=1, last_downstream=99)

@@ -8,11 +8,11 @@ import pytest
 
 from mirrorless.batches.stamp import stamp
 from mirrorless.copy.partition.lifecycle import PartitionState
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement, Halt, LeaveOut, Progress, SourcePartition
 from mirrorless.copy.resume.resolver import AskAgain
 from mirrorless.errors import Gap, GapKind, PartitionError
 from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement, Halt, LeaveOut, Progress, SourcePartition
 from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:
@@ -84,6 +84,14 @@ def position(copy: PartitionCopy) -> tuple[int, int, int, int | None]:
     """Epoch, source offset and sequence to continue at, and the target's last offset."""
     assert copy.acked is not None
     return copy.epoch, copy.fetch_from, copy.next_sequence, copy.acked.last_downstream
+
+
+def test_a_copy_that_is_halted_while_its_position_is_looked_for_is_not_resumed(flow: FakeFlow) -> None:
+    fill(flow)
+    copy = flow.copy_of()
+    copy.halt_with("another process has claimed it")
+    assert isinstance(settle(flow, copy), AskAgain)
+    assert copy.state is PartitionState.HALTED
 
 
 def test_the_first_copy_announces_epoch_0_at_the_beginning(flow: FakeFlow) -> None:
@@ -196,7 +204,9 @@ def test_a_source_topic_that_was_created_again_is_a_gap(flow: FakeFlow) -> None:
     append(flow, 0, 1)
     write(flow, Progress(last_offset=1, sequence=2, epoch=0, last_downstream=1))
     flow.source.create("t")
-    with pytest.raises(Gap, match=r"this topic has the id .*; the one that was copied had the id") as gap:
+    with pytest.raises(
+        Gap, match=r"the source topic was deleted and recreated: its id is .*, the copied one had"
+    ) as gap:
         resume(flow)
     assert gap.value.kind is GapKind.CREATED_AGAIN
     flow.produce(b"new")
@@ -262,8 +272,8 @@ def test_a_source_that_was_cleaned_in_between_is_searched_for_the_targets_last_r
     write(flow, Progress(last_offset=0, sequence=1, epoch=0, last_downstream=0))
     clean(flow, 1)
     copy = flow.copy_of()
-    assert position(resume(flow, copy, epochs=1)) == (1, 4, 0, 3)
-    assert copy.announced[1].kind is EpochKind.SOURCE_CLEANED
+    assert position(resume(flow, copy)) == (0, 4, 4, 3)
+    assert "the source was cleaned in between" in copy.stats.events[0]
 
 
 def test_where_the_cleaner_took_that_record_some_are_copied_again(flow: FakeFlow) -> None:
@@ -274,6 +284,7 @@ def test_where_the_cleaner_took_that_record_some_are_copied_again(flow: FakeFlow
     clean(flow, 1, 3)
     copy = flow.copy_of()
     assert position(resume(flow, copy, epochs=1)) == (1, 1, 0, 3)
+    assert copy.announced[1].kind is EpochKind.SOURCE_CLEANED
     assert "records are copied again" in copy.announced[1].reason
 
 
@@ -288,7 +299,7 @@ def test_a_cleaned_source_that_seems_to_lack_records_is_asked_again_first(flow: 
         with pytest.raises(NotNow, match="1 records are missing in the source"):
             settle(flow, copy)
         copy.retry.failed(0)
-    assert position(resume(flow, copy, epochs=1)) == (1, 4, 0, 3)
+    assert position(resume(flow, copy)) == (0, 4, 4, 3)
 
 
 def test_mirrormaker_2s_position_begins_an_epoch(flow: FakeFlow) -> None:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorless.batches.header import SEQUENCES
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement, Progress
 from mirrorless.copy.resume.decision import Continue, Decision, Lost, RemoteLogState, Start, Unexplained, Wait, decide
 from mirrorless.errors import GapKind
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement, Progress
 
 OURS = Progress(last_offset=99, sequence=100, epoch=0, last_downstream=99)
 THEIRS = Progress(last_offset=499)
@@ -131,6 +131,13 @@ def test_where_the_broker_has_forgotten_what_is_not_replicated_may_be_ours() -> 
 )
 def test_a_target_behind_the_progress_is_a_gap(state: RemoteLogState) -> None:
     assert isinstance(decide(progress=OURS, announced=announced((0, 0, 0)), target=state), Lost)
+
+
+def test_a_lost_tail_counts_by_sequences_whoever_has_taken_its_offsets_since() -> None:
+    known = Progress(last_offset=99, sequence=24, epoch=0, last_downstream=123)
+    found = decide(progress=known, announced=announced((0, 0, 0)), target=remembered(114, epoch=0, last_sequence=12))
+    assert isinstance(found, Lost)
+    assert (found.kind, found.records) == (GapKind.TARGET_LOST, 11)
 
 
 def test_a_higher_epoch_on_the_target_is_counted_from_its_announcement() -> None:

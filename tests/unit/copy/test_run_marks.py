@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from mirrorless.copy.progress.engine_choice import EngineChoice
-from mirrorless.copy.progress.records import parse
-from mirrorless.copy.progress.run_marks import RunMarks, Share, Work, choice_key, deployment_of, is_mark, key_of
+from mirrorless.progress.engine_choice import EngineChoice
+from mirrorless.progress.records import parse
+from mirrorless.progress.run_marks import RunMarks, Share, Work, choice_key, deployment_of, is_mark, key_of
 from mirrorless.settings import Cluster, Flow
 
 NOW_MS = 1_700_000_000_000

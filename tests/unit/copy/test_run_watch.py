@@ -10,7 +10,7 @@ import pytest
 from mirrorless.copy.engines.functions import run_watch
 from mirrorless.copy.engines.functions.run_watch import IdleTime, RunWatch
 from mirrorless.copy.engines.work_meter import WorkMeter
-from mirrorless.copy.progress.run_marks import RunMark
+from mirrorless.progress.run_marks import RunMark
 from mirrorless.settings import Cluster, Flow
 from tests.support.reports import report
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mirrorless.copy.engines.spark.slot_count import SLOT_BYTES_PER_S, SlotCount
+from mirrorless.copy.engines.spark.job import SLOT_BYTES_PER_S, SlotCount
 from mirrorless.copy.partition.lease_rows import Report
 
 LEASE_S = 100

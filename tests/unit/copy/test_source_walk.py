@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.copy.progress.records import Progress, SourcePartition
 from mirrorless.copy.resume.source_walk import SourceWalk, count, find, walk
 from mirrorless.errors import CorruptBatch, Gap, GapKind
+from mirrorless.progress.records import Progress, SourcePartition
 from mirrorless.protocol.cluster_client import EARLIEST_LOCAL
 from mirrorless.protocol.leaders import NotNow
 

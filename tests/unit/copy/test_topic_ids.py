@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mirrorless.copy.progress.records import Announcement, Halt, Known, Progress
-from mirrorless.copy.progress.topic_ids import copied_id, created_again, is_another
 from mirrorless.errors import GapKind
+from mirrorless.progress.records import Announcement, Halt, Known, Progress
+from mirrorless.progress.topic_ids import copied_id, created_again, is_another
 
 OLD, NEW = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mirrorless.copy.progress.run_marks import RunMark, Share
 from mirrorless.doctor.findings import Status
 from mirrorless.doctor.running_copies import compared, running_copies
+from mirrorless.progress.run_marks import RunMark, Share
 from mirrorless.settings import load
 
 if TYPE_CHECKING:

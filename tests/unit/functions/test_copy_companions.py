@@ -15,6 +15,7 @@ from mirrorless.functions.budget import TimeBudget
 from mirrorless.functions.copy_companions import Companions
 from mirrorless.functions.events import ScheduleEvent
 from mirrorless.functions.invocation import Invocation
+from mirrorless.group_sync.follower import FollowReport
 from mirrorless.local.display_sink import DisplaySink
 from mirrorless.local.lambda_context import LocalContext
 from mirrorless.settings import load
@@ -23,6 +24,8 @@ from tests.support.heard import Heard
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from mirrorless.settings import Flow
 
 WITHIN_S = 10.0
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -57,9 +60,9 @@ class Works:
 
         self._monkeypatch.setattr(copy_companions, name, called)
 
-    def run(self, until: Callable[[], bool], *, enabled: bool = True) -> dict[str, Any]:
+    def run(self, until: Callable[[], bool], *, enabled: bool = True, emits: bool = True) -> dict[str, Any]:
         """Copy until then, and return the answer of the companions."""
-        with Companions(self.invocation, enabled=enabled) as companions:
+        with Companions(self.invocation, enabled=enabled, emits=emits) as companions:
             companions.start()
             companions.start()
             wait(until)
@@ -101,12 +104,32 @@ def test_both_run_until_the_copy_ends_and_nothing_is_left(works: Works) -> None:
         assert call.measured is works.invocation.measured
 
 
-def test_before_the_copy_begins_and_on_one_machine_neither_runs(works: Works) -> None:
-    with Companions(works.invocation, enabled=True) as companions:
+def test_before_the_copy_begins_in_other_shares_and_on_one_machine_neither_runs(works: Works) -> None:
+    with Companions(works.invocation, enabled=True, emits=True) as companions:
         pass
     assert companions.answer == {}
     assert works.run(lambda: True, enabled=False) == {}
+    assert works.run(lambda: True, emits=False) == {}
     assert works.calls == {"beat": [], "checkpoint": []}
+
+
+@pytest.mark.parametrize("emits", [True, False])
+def test_groups_are_followed_where_their_offsets_are_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, emits: bool
+) -> None:
+    works = Works(tmp_path, monkeypatch, "sync.group.offsets.enabled = true")
+    followed = []
+
+    def follow(flow: Flow, _tell: object, measured: Callable[[FollowReport], None], ended: threading.Event) -> None:
+        followed.append(flow.name)
+        measured(FollowReport(written=3, oldest_s=1.5))
+        measured(FollowReport(written=4, oldest_s=0.5))
+        assert ended.wait(WITHIN_S)
+
+    monkeypatch.setattr(copy_companions, "follow", follow)
+    answer = works.run(lambda: bool(followed), emits=emits)
+    assert (followed, answer["followed_offsets"]) == (["A->B"], 7)
+    assert works.invocation.measured.get("group-offset-age-ms", []) == ([1500] if emits else [])
 
 
 @pytest.mark.parametrize(
@@ -169,7 +192,7 @@ def test_checkpoints_are_as_frequent_as_configured_and_take_a_tenth_of_the_time(
 
 def test_an_error_of_the_copy_ends_them_too(works: Works) -> None:
     def copy() -> None:
-        with Companions(works.invocation, enabled=True) as companions:
+        with Companions(works.invocation, enabled=True, emits=True) as companions:
             companions.start()
             wait(lambda: all(works.calls.values()))
             raise ClusterUnavailable("no answer", cluster="A")

@@ -12,11 +12,11 @@ import pytest
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.functions.run_result import RunResult
 from mirrorless.copy.engines.outcome import CopyOutcome
-from mirrorless.copy.progress.run_marks import Share
 from mirrorless.functions import copy
 from mirrorless.functions.copy import _Others
 from mirrorless.functions.events import CopyShareEvent, parse
 from mirrorless.functions.runtime_context import RuntimeContext, within
+from mirrorless.progress.run_marks import Share
 from mirrorless.settings import Cluster, Flow
 
 if TYPE_CHECKING:

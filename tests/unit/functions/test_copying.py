@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mirrorless.copy.progress.engine_choice import EngineChoice
-from mirrorless.copy.progress.run_marks import RunMark, deployment_of
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.functions import copying
 from mirrorless.functions.client_cache import ClientCache
 from mirrorless.functions.copying import copied_by_functions
 from mirrorless.functions.runtime_context import RuntimeContext, within
+from mirrorless.progress.engine_choice import EngineChoice
+from mirrorless.progress.run_marks import RunMark, deployment_of
 from mirrorless.settings import Cluster, Flow
 
 FLOW = Flow(source=Cluster(alias="A", bootstrap_servers="a:1"), target=Cluster(alias="B", bootstrap_servers="b:1"))

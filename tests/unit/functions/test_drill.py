@@ -169,7 +169,7 @@ def test_a_flow_that_waits_for_its_turn_is_not_drilled(function: Drill, monkeypa
 
 def test_two_flows_of_which_neither_copies_are_a_failed_check(function: Drill, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drill, "waits_for_its_turn", lambda *_: "a->b is stopped: applications write to b")
-    monkeypatch.setattr(drill, "is_stopped", lambda _: True)
+    monkeypatch.setattr(drill, "states_in_turns", lambda _: dict.fromkeys(("a->b", "b->a"), TargetState.STOPPED))
     done = function.run()
     assert "neither a->b nor the opposite flow copies: run `mirrorless operation FILE close`" in done.answer["note"]
     assert done.measured == {"drill-checks-failed": [1], "drill-checks-not-done": [0]}

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from mirrorless.copy.progress.engine_choice import EngineChoice
-from mirrorless.copy.progress.run_marks import RunMark, Share, Work
 from mirrorless.functions.engine_decision import Seen, choose
+from mirrorless.progress.engine_choice import EngineChoice
+from mirrorless.progress.run_marks import RunMark, Share, Work
 from mirrorless.settings import Cluster, Flow
 
 MB = 1_000_000
 NOON_MS = 1_700_000_000_000
 FLOW = Flow(source=Cluster(alias="A", bootstrap_servers="a:1"), target=Cluster(alias="B", bootstrap_servers="b:1"))
-STEADY = "functions copy until the backlog is too large for them"
+STEADY = "the backlog is small: Spark is not needed"
 NO_RATE = Work(lag_records=1, lag_bytes=2_000 * MB, bytes_per_s=0.0)
 
 
@@ -85,9 +85,9 @@ def test_a_backlog_of_more_than_ten_minutes_is_for_spark(rate_mb: float, engine:
     # A rate counts when it was measured long enough.
     assert one.look(29, behind) == "functions"
     assert one.look(1, behind) == engine
-    assert one.reasons[0] == "functions copy a backlog of 2,000,000 records, about 2.0 GB"
+    assert one.reasons[0] == "a backlog of 2,000,000 records, about 2.0 GB, is copied without Spark"
     if engine == "spark":
-        assert one.reasons[-1] == "the functions would need 10 minutes for the backlog of about 2.0 GB"
+        assert one.reasons[-1] == "without Spark the backlog of about 2.0 GB would take 10 minutes"
 
 
 def test_a_rate_that_is_not_known_starts_nothing() -> None:
@@ -149,7 +149,7 @@ def test_without_an_invocation_for_two_minutes_spark_copies() -> None:
     assert [one.look(60) for _ in range(2)] == ["functions"] * 2
     assert one.look(0, steady) == "functions"
     assert [one.look(60) for _ in range(3)] == [*["functions"] * 2, "spark"]
-    assert one.reasons[-1] == "no invocation of copy ran for 2 minutes"
+    assert one.reasons[-1] == "nothing copied for 2 minutes"
 
 
 def test_a_share_that_is_missing_for_two_minutes_is_for_spark() -> None:
@@ -172,7 +172,7 @@ def test_a_backlog_of_the_shares_that_run_counts_beside_one_that_is_missing() ->
     one = Supervisor(shares=2)
     behind = mark("functions", work(9_000, 5), of=2)
     assert [one.look(30, behind) for _ in range(2)] == ["functions", "spark"]
-    assert one.reasons[-1] == "the functions would need 30 minutes for the backlog of about 9.0 GB"
+    assert one.reasons[-1] == "without Spark the backlog of about 9.0 GB would take 30 minutes"
 
 
 def test_a_time_without_looks_is_none_without_invocations() -> None:
@@ -247,7 +247,7 @@ def test_a_rate_that_functions_cannot_carry_keeps_spark(rate_mb: float, engine: 
     assert [one.look(1, caught_up), one.look(900, caught_up)] == ["spark", engine]
     if engine == "spark":
         assert one.reasons[-1] == (
-            "8.1 MB/s arrive, and the functions copied 10.0 MB/s: raise CopyFunctions, or leave it to Spark"
+            "8.1 MB/s arrive, and without Spark 10.0 MB/s were copied (on AWS, a larger CopyFunctions raises that)"
         )
 
 
@@ -274,7 +274,7 @@ def test_where_spark_cannot_be_started_functions_continue_and_say_so() -> None:
     behind = mark("functions", work(9_000, 1))
     assert [one.look(60, behind) for _ in range(8)] == ["functions"] * 8
     assert one.reasons[-1] == (
-        "the functions would need 150 minutes for the backlog of about 9.0 GB; Spark cannot be started: no Java"
+        "without Spark the backlog of about 9.0 GB would take 150 minutes; Spark cannot be started: no Java"
     )
     assert one.choice is not None
     assert one.choice.since_ms == NOON_MS + 60_000

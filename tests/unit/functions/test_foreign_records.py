@@ -89,7 +89,7 @@ def test_one_event_with_many_is_one_line(world: World) -> None:
     world.monitor(foreign(*range(48)))
     (line,) = world.lines
     assert line.startswith(
-        f"heartbeat_monitor: 48 records cannot be processed, the last one: record_topic {TOPIC}, record_partition 0, "
+        f"reading heartbeats: 48 records cannot be processed, the last one: record_topic {TOPIC}, record_partition 0, "
         "record_offset 47, reason not a heartbeat: "
     )
 

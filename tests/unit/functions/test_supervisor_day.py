@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from mirrorless.copy.progress.run_marks import RunMark, Share, Work
 from mirrorless.functions.engine_decision import Seen, choose
+from mirrorless.progress.run_marks import RunMark, Share, Work
 from tests.support.template import ROOT
 from tests.unit.functions.test_engine_decision import FLOW, NOON_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mirrorless.copy.progress.engine_choice import EngineChoice, EngineName
+    from mirrorless.progress.engine_choice import EngineChoice, EngineName
 
 MB: Final = 1_000_000
 SHARES: Final = 4

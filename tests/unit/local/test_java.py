@@ -30,11 +30,12 @@ def fake_java(folder: Path, *, version: str = "17.0.15", modules: str = "java.ba
     return java
 
 
-@pytest.mark.parametrize(
-    ("version", "feature"), [("17.0.15", 17), ("1.8.0_392", 8), ("21", 21), ("22-ea", 22), ("11.0.2", 11)]
-)
-def test_the_feature_version_is_read_from_every_form(version: str, feature: int) -> None:
-    assert feature_version(f'openjdk version "{version}" 2025-04-15\nOpenJDK Runtime Environment') == feature
+def test_the_feature_version_is_read_from_every_form() -> None:
+    cases: list[tuple[str, int]] = [("17.0.15", 17), ("1.8.0_392", 8), ("21", 21), ("22-ea", 22), ("11.0.2", 11)]
+    assert [
+        (version, feature_version(f'openjdk version "{version}" 2025-04-15\nOpenJDK Runtime Environment'))
+        for version, _ in cases
+    ] == cases
 
 
 def test_java_home_goes_before_path(tmp_path: Path) -> None:

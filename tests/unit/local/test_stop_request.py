@@ -38,7 +38,7 @@ def test_the_handlers_from_before_come_back() -> None:
 
 
 def test_a_signal_in_the_midst_of_waiting_locks_nothing() -> None:
-    for _ in range(500):
+    for _ in range(50):
         stop = StopRequest()
         with stop.on_signals():
             sender = threading.Timer(0.001, os.kill, (os.getpid(), signal.SIGTERM))

@@ -15,9 +15,8 @@ PLAIN = ConfigPropertyFilter(["hidden"])
 WITH_DEFAULTS = ConfigPropertyFilter(["hidden"], defaults=True)
 
 
-@pytest.mark.parametrize(
-    ("chosen", "name", "value", "created_with"),
-    [
+def test_creation() -> None:
+    cases: list[tuple[ConfigPropertyFilter, str, ConfigValue, dict[str, str]]] = [
         (PLAIN, "x", OWN, {"x": "7"}),
         (PLAIN, "x", DYNAMIC, {"x": "7"}),
         (PLAIN, "x", STATIC, {}),
@@ -27,10 +26,8 @@ WITH_DEFAULTS = ConfigPropertyFilter(["hidden"], defaults=True)
         (WITH_DEFAULTS, "x", ConfigValue(None, Origin.DEFAULT), {}),
         (PLAIN, "hidden", OWN, {}),
         (PLAIN, "x", ConfigValue("7", Origin.TOPIC, fixed=True), {}),
-    ],
-)
-def test_creation(chosen: ConfigPropertyFilter, name: str, value: ConfigValue, created_with: dict[str, str]) -> None:
-    assert creation_config(chosen, {name: value}) == created_with
+    ]
+    assert [(chosen, name, value, creation_config(chosen, {name: value})) for chosen, name, value, _ in cases] == cases
 
 
 SET = ConfigDifference(name="x", upstream="7", downstream="8")

@@ -30,15 +30,16 @@ def test_only_the_topics_that_were_created_again_are_left_alone() -> None:
         ForgetAcl(acl=acl("A.t"), reason="r"),
     )
     plan = Plan(actions=(*changes("A.t"), *others), notes=("before",))
-    found = without_other_copies(plan, CreatedAgain(topics={"t": "t is another topic"}), remote=REMOTE)
+    found = without_other_copies(plan, CreatedAgain(topics={"t": "t is another topic"}), flow="A->B", remote=REMOTE)
     assert found.actions == others
     before, note = found.notes
     assert before == "before"
-    assert note.startswith("A.t is not changed (configs, partitions, ACLs, group offsets): t is another topic; ")
+    assert note.startswith("t is another topic: nothing of the new topic is copied, and A.t stays as it is (configs, ")
+    assert "`mirrorless offsets reset FILE --flow 'A->B' --topic t` copies the new topic" in note
 
 
 def test_where_that_may_not_be_known_everything_is_changed_and_a_note_says_so() -> None:
     plan = Plan(actions=changes("A.t"))
-    found = without_other_copies(plan, CreatedAgain(unknown="grant READ on it"), remote=REMOTE)
+    found = without_other_copies(plan, CreatedAgain(unknown="grant READ on it"), flow="A->B", remote=REMOTE)
     assert found.actions == plan.actions
     assert found.notes == (f"{UNCHECKED}: grant READ on it",)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from mirrorless.batches.record_counter import RecordCounter
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement, Known, Progress
 from mirrorless.offsets import backlog, translation_service
 from mirrorless.offsets.backlog import Backlog, backlogs
 from mirrorless.offsets.offset_map import OffsetMap, Run, points
 from mirrorless.offsets.translation_service import Translator
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement, Known, Progress
 from mirrorless.protocol import log_ends
 from mirrorless.protocol.log_ends import short_logs
 

@@ -9,7 +9,7 @@ import pytest
 from mirrorless.clusters.admin import Admin
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import is_news, offsets_to_commit, remote_topic
-from mirrorless.offsets.failback_filter import FailbackFilter
+from mirrorless.offsets.failback import FailbackFilter
 from mirrorless.offsets.group_positions import Continuation
 from mirrorless.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 from mirrorless.settings import Cluster
@@ -54,12 +54,11 @@ def test_the_first_is_always_news() -> None:
     assert is_news(checkpoint(0, 0), None)
 
 
-@pytest.mark.parametrize(
-    ("topic", "remote"),
-    [("t", "A.t"), ("B.t", "t"), ("B.A.t", "t"), ("C.t", "A.C.t"), ("C.B.t", "A.C.B.t")],
-)
-def test_a_topic_that_came_from_the_target_has_its_original_name_there(topic: str, remote: str) -> None:
-    assert remote_topic(topic, source="A", target="B", policy=DefaultReplicationPolicy()) == remote
+def test_a_topic_that_came_from_the_target_has_its_original_name_there() -> None:
+    cases: list[tuple[str, str]] = [("t", "A.t"), ("B.t", "t"), ("B.A.t", "t"), ("C.t", "A.C.t"), ("C.B.t", "A.C.B.t")]
+    assert [
+        (topic, remote_topic(topic, source="A", target="B", policy=DefaultReplicationPolicy())) for topic, _ in cases
+    ] == cases
 
 
 def test_under_the_identity_policy_names_stay() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement, Progress
 from mirrorless.offsets.offset_map import MOST_RUNS, OffsetMap, Run, RunStore, points, taken_over
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, translate
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement, Progress
 from tests.support.known import PLACE, Known, announced, sync
 
 

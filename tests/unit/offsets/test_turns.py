@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement, Known
 from mirrorless.offsets.translation import How, Translated, Unknown
 from mirrorless.offsets.turn_translation import Turns, turn_begins
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement, Known
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.errors import ConfigurationError, OperationError
+from mirrorless.modes import Modes
 from mirrorless.operations.cluster_pair import ClusterPair
 from mirrorless.operations.fences import resolved
-from mirrorless.operations.steps.fence import appends_to
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
@@ -70,4 +70,4 @@ def test_the_cluster_to_leave_is_named_where_there_are_several(tmp_path: Path) -
 def test_a_flow_that_appends_to_fenced_topics_is_blocked(
     tmp_path: Path, more: str, topics: list[str], blocked: bool
 ) -> None:
-    assert appends_to(loaded(tmp_path, BACK + more).flow("third->old"), topics) is blocked
+    assert Modes(loaded(tmp_path, BACK + more).flow("third->old")).appends_to(topics) is blocked

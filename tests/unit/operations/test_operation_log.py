@@ -189,9 +189,12 @@ def test_what_makes_no_sense_is_ignored(key: bytes | None, value: bytes | None) 
     assert operations.by_id["1"].owner is None
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_compaction_changes_nothing(seed: int) -> None:
+def test_compaction_changes_nothing() -> None:
     """Whatever writers did, and wherever the cleaner had come to, each reader sees the same."""
+    assert [seed for seed in range(50) if not _reads_the_same_compacted(seed)] == []
+
+
+def _reads_the_same_compacted(seed: int) -> bool:
     chance = random.Random(seed)
     entries: list[Entry] = []
     for _ in range(80):
@@ -222,4 +225,4 @@ def test_compaction_changes_nothing(seed: int) -> None:
         return {number: (one.owner, one.term, one.steps, one.outcome) for number, one in fold(some).by_id.items()}
 
     cut = chance.randrange(len(entries))
-    assert seen([*compacted(entries[:cut]), *entries[cut:]]) == seen(entries)
+    return seen([*compacted(entries[:cut]), *entries[cut:]]) == seen(entries)

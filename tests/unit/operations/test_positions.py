@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement
 from mirrorless.operations.drill.positions import MARGIN, CopyFacts, LogSlice, Outcome, Position, compare, read_from
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement
 from mirrorless.verify.alignment import Print
 
 if TYPE_CHECKING:

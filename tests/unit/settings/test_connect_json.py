@@ -229,7 +229,7 @@ def test_one_line_with_the_file(tmp_path: Path, content: object, line: str) -> N
 
 
 def test_several_properties_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"0\.json: several files must be Connect's: "):
+    with pytest.raises(ConfigurationError, match=r"0\.json: several files may only be connectors"):
         load(*write(tmp_path, "clusters = A", "clusters = B"))
 
 

@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mirrorless.cli.config import group
-from mirrorless.settings.converting import MARK, _escaped, _meaning, to_json, to_properties
+from mirrorless.settings.converting import MARK, _escaped, _meaning, is_plain_secret, to_json, to_properties
 from mirrorless.settings.load import understand
-from mirrorless.settings.plain_secrets import is_plain_secret
 from mirrorless.settings.properties import parse
 from tests.support.understood import cases, files_of
 
@@ -19,19 +18,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 @pytest.mark.parametrize("to", [to_properties, to_json])
-def test_the_same_flows_and_the_same_text_again(case: Path, tmp_path: Path, to: object) -> None:
+def test_the_same_flows_and_the_same_text_again(subtests: pytest.Subtests, tmp_path: Path, to: object) -> None:
     convert = to_properties if to is to_properties else to_json
-    understood = understand(*files_of(case))
-    converted = convert(understood)
-    path = tmp_path / "converted"
-    path.write_text(converted.text)
-    again = understand(path)
+    for case in cases():
+        with subtests.test(case.name):
+            understood = understand(*files_of(case))
+            converted = convert(understood)
+            path = tmp_path / case.name
+            path.write_text(converted.text)
+            again = understand(path)
 
-    assert _meaning(again) == _meaning(understood)
-    assert convert(again).text == converted.text
-    assert again.errors == ()
+            assert _meaning(again) == _meaning(understood)
+            assert convert(again).text == converted.text
+            assert again.errors == ()
 
 
 @pytest.fixture
@@ -89,9 +89,8 @@ def test_errors_are_not_converted(file: Path) -> None:
     assert "tasks.max=many: must be a whole number" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "plain"),
-    [
+def test_what_is_a_secret() -> None:
+    cases: list[tuple[str, str, bool]] = [
         ("A.ssl.key.password", "x", True),
         ("A.ssl.key.password", "${env:X}", False),
         ("A.ssl.key.password", "${env:X}x", True),
@@ -107,10 +106,8 @@ def test_errors_are_not_converted(file: Path) -> None:
         ("A.sasl.jaas.config", 'MLoginModule required username="u"swordfish;', True),
         ("A.ssl.keystore.location", "/x", False),
         ("A.client.id", "password=x", True),
-    ],
-)
-def test_what_is_a_secret(key: str, value: str, *, plain: bool) -> None:
-    assert is_plain_secret(key, value) == plain
+    ]
+    assert [(key, value, is_plain_secret(key, value)) for key, value, _ in cases] == cases
 
 
 @pytest.mark.parametrize("value", [r"a\.b", " a", "a\tb\n", "\u00e9\U0001f600", "a # b", "#", "a: b = c"])

@@ -9,29 +9,23 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.support.understood import EXPECTED, cases, files_of, read
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import pytest
 
 
 def test_there_are_at_least_thirty() -> None:
     assert sum(len(files_of(case)) for case in cases()) >= 30
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
-def test_it_is_read_as_expected(case: Path) -> None:
-    assert read(case) == json.loads((case / EXPECTED).read_text())
-
-
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
-def test_it_has_flows_and_no_error(case: Path) -> None:
-    found = read(case)
-
-    assert found["flows"]
-    assert found["errors"] == []
+def test_they_are_read_as_expected_with_flows_and_no_error(subtests: pytest.Subtests) -> None:
+    for case in cases():
+        with subtests.test(case.name):
+            found = read(case)
+            assert found == json.loads((case / EXPECTED).read_text())
+            assert found["flows"]
+            assert found["errors"] == []
 
 
 def _write() -> None:

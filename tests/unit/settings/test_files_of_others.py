@@ -68,7 +68,7 @@ def test_each_is_reported_with_file_and_line(tmp_path: Path) -> None:
         tmp_path,
         {
             f"{BASE}topics.exclude = secret.*\ntopics.exclude = tmp.*\n": (
-                "mm2.properties: topics.exclude=tmp.*: lines 5 and 6 set different values, and only the last has"
+                "mm2.properties:6: topics.exclude=tmp.*: lines 5 and 6 set different values, and only the last has"
             ),
             f"{BASE}A->B.topics = x\nA -> B.topics = y\n": (
                 "mm2.properties:6: A->B.topics=y: line 5 sets another value, which has no effect"
@@ -180,7 +180,7 @@ def test_two_flows_into_one_kept_name(tmp_path: Path) -> None:
     quiet = (
         f"{both}A->C.topics = orders\nB->C.topics = payments\n",
         f"{both}A->C.topics = orders\nB->C.topics.exclude = orders\n",
-        f"{both}mirrorless.loops = skip\nsync.topic.configs.enabled = false\n",
+        f"{both}mirrorless.both.directions = skip\nsync.topic.configs.enabled = false\n",
         both.replace("Identity", "Default"),
     )
 
@@ -341,3 +341,37 @@ def test_settings_without_effect_do_not_stop_a_conversion(tmp_path: Path) -> Non
                 failed.append(f"{form} of {text}: {result.exception}")
 
     assert failed == []
+
+
+def test_settings_beside_the_connectors_of_a_mirror_are_reported(tmp_path: Path) -> None:
+    """They were dropped silently: offsets of groups were not synced where a file asked for it there."""
+    text = STRIMZI.replace(
+        "      checkpointConnector", "      config: {sync.group.offsets.enabled: true}\n      checkpointConnector"
+    )
+    told = said(tmp_path, read(tmp_path, text, "m.yaml"))
+    assert (
+        "spec.mirrors[0].config: has no effect, nor with Strimzi: settings are read from the config of source" in told
+    )
+
+
+def test_a_resource_of_another_operator_is_refused_in_one_line(tmp_path: Path) -> None:
+    text = "apiVersion: connect.example/v1\nkind: Connector\nspec:\n  config:\n    tasks.max: 2\n"
+    understood = read(tmp_path, text, "m.yaml")
+    assert [str(one).replace(f"{tmp_path}/", "") for one in understood.errors] == [
+        "m.yaml: has no resource of kind KafkaMirrorMaker2 or KafkaConnector with connectors, and no ConfigMap with an "
+        "mm2.properties in its data"
+    ]
+
+
+def test_what_samples_set_beside_a_connector_has_advice_that_fits(tmp_path: Path) -> None:
+    understood = read(tmp_path, json.dumps(CONNECTOR | {"name": "m", "clusters": "A,B", "topics": "t"}), "m.json")
+    assert "clusters" not in said(tmp_path, understood)
+    assert any("is for dedicated mode; connectors have one source and one target" in note for note in understood.notes)
+    assert not missing(
+        tmp_path,
+        {
+            f"{BASE}max.tasks = 4\n": "max.tasks=4: is not known and has no effect; did you mean tasks.max?",
+            f"{BASE}producer.linger.ms = 5\n": "nor in MirrorMaker 2; write B.producer.linger.ms",
+            f"{BASE}consumer.fetch.min.bytes = 5\n": "nor in MirrorMaker 2; write A.consumer.fetch.min.bytes",
+        },
+    )

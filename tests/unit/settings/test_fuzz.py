@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.fuzz
 
-EXAMPLES = int(os.environ.get("MIRRORLESS_FUZZ_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("MIRRORLESS_FUZZ_EXAMPLES", "25"))
 fuzzed = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 BASE = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.errors import ConfigurationError
-from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.modes import Modes
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
@@ -34,20 +34,21 @@ def loaded(folder: Path, text: str) -> Settings:
 
 def test_it_is_of_one_flow_and_of_some_topics(tmp_path: Path) -> None:
     settings = loaded(tmp_path, BASE + "a->b.mirrorless.offsets.identical.topics = orders, payments.*\n")
-    there, back = settings.flow("a->b"), settings.flow("b->a")
-    policy = policy_for(there)
-    chosen = [topic for topic in ("orders", "payments-eu", "clicks") if keeps_offsets(topic, flow=there, policy=policy)]
-    assert chosen == ["orders", "payments-eu"]
-    assert not keeps_offsets("orders", flow=back, policy=policy)
-    everything = loaded(tmp_path, BASE).flow("a->b")
-    assert keeps_offsets("clicks", flow=everything, policy=policy)
-    assert not keeps_offsets("heartbeats", flow=everything, policy=policy)
+    there, back = Modes(settings.flow("a->b")), Modes(settings.flow("b->a"))
+    assert [*filter(there.keeps_offsets, ("orders", "payments-eu", "clicks"))] == ["orders", "payments-eu"]
+    assert not back.keeps_offsets("orders")
+    everything = Modes(loaded(tmp_path, BASE).flow("a->b"))
+    assert everything.keeps_offsets("clicks")
+    assert not everything.keeps_offsets("heartbeats")
 
 
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        (f"{KEPT}mirrorless.loops = skip\nb->a.sync.topic.configs.enabled = false\n", "mirrorless.loops=skip does not"),
+        (
+            f"{KEPT}mirrorless.both.directions = skip\nb->a.sync.topic.configs.enabled = false\n",
+            "mirrorless.both.directions=skip does not",
+        ),
         (f"{KEPT}mirrorless.active.cluster = a\nb->a.mirrorless.offsets = dense\n", "b->a takes turns with it"),
         (
             f"{KEPT}mirrorless.active.cluster = a\nb->a.mirrorless.offsets.identical.topics = orders\n",

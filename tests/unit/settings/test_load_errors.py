@@ -185,8 +185,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             "mirrorless.on.gap, mirrorless.max.bytes.per.second, mirrorless.cloudwatch.topics, "
             "mirrorless.acls.patterns, mirrorless.acls.prune, mirrorless.sync.index.records, "
             "mirrorless.rpo.seconds, mirrorless.rto.seconds, mirrorless.drill.reports, mirrorless.fence, "
-            "mirrorless.fence.quiet.seconds, mirrorless.switch, mirrorless.active.cluster, "
-            "mirrorless.loops, mirrorless.paused",
+            "mirrorless.fence.quiet.seconds, mirrorless.switch, mirrorless.both.directions, "
+            "mirrorless.active.cluster, mirrorless.paused",
             id="own key like no other",
         ),
         pytest.param(
@@ -207,7 +207,12 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
     ],
 )
 def test_one_line(tmp_path: Path, text: str, line: str) -> None:
-    assert str(refusal(tmp_path, text)) == f"{tmp_path / 'mm2.properties'}: {line}"
+    error = refusal(tmp_path, text)
+    place = f"{tmp_path / 'mm2.properties'}{'' if error.line is None else f':{error.line}'}"
+    assert str(error) == f"{place}: {line}"
+    if error.line is not None:
+        key = str(error.key).rpartition(".")[2]
+        assert key in text.splitlines()[error.line - 1]
 
 
 def test_a_value_with_a_line_break_stays_on_one_line(tmp_path: Path) -> None:

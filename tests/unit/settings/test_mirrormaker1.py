@@ -83,7 +83,7 @@ def test_partitions_begin_where_a_java_consumer_begins(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_file_and_its_own_key(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"producer\.properties: bootstrap\.servers=b: b is not host:port$"):
+    with pytest.raises(ConfigurationError, match=r"producer\.properties:1: bootstrap\.servers=b: b is not host:port$"):
         loaded(tmp_path, producer="bootstrap.servers=b")
     with pytest.raises(ConfigurationError, match=r"target\.bootstrap\.servers: flow source->target needs it"):
         loaded(tmp_path, producer="acks=all")

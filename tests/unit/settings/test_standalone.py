@@ -119,15 +119,18 @@ def test_an_error_has_file_and_key(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as raised:
         load(path)
 
-    assert str(raised.value) == f"{path}: tasks.max=many: must be a whole number in the range of 32 bits"
+    assert (
+        str(raised.value)
+        == f"{path}:{raised.value.line}: tasks.max=many: must be a whole number in the range of 32 bits"
+    )
     assert "swordfish" not in repr(understand(path))
 
 
 @pytest.mark.parametrize(
     ("texts", "line"),
     [
-        ((WORKER, WORKER, SOURCE), "1.properties: several files must be Connect's"),
-        ((SOURCE, "clusters = A, B\n"), "1.properties: several files must be Connect's"),
+        ((WORKER, WORKER, SOURCE), "1.properties: several files may only be connectors"),
+        ((SOURCE, "clusters = A, B\n"), "1.properties: several files may only be connectors"),
         ((WORKER, "connector.class = io.Jdbc\n"), "the file has no connector of MirrorMaker 2; supported: "),
         ((SOURCE + "enabled = false\n",), "enabled"),
         ((CHECKPOINT + "enabled = false\n",), "the file has no connector of MirrorMaker 2; supported: "),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -150,7 +151,9 @@ def test_a_source_that_is_in_no_cluster(tmp_path: Path) -> None:
 def test_errors_of_values_have_the_path(tmp_path: Path) -> None:
     told = refusal(tmp_path, SPEC.replace("topics: orders", "topics: '('"))
 
-    assert "0.yaml: spec.mirrors[0].sourceConnector.config.topics=(: pattern '(' does not compile" in told
+    assert re.search(
+        r"0\.yaml:\d+: spec\.mirrors\[0\]\.sourceConnector\.config\.topics=\(: pattern '\(' does not", told
+    )
 
 
 def test_a_value_is_its_text(tmp_path: Path) -> None:

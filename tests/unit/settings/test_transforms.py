@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from mirrorless.settings.load import understand
@@ -26,7 +27,7 @@ REST = (
 def errors(folder: Path, text: str) -> list[str]:
     path = folder / "mm2.properties"
     path.write_text(BASE + text)
-    return [str(error).removeprefix(f"{path}: ") for error in understand(path).errors]
+    return [re.sub(rf"^{re.escape(str(path))}(:\d+)?: ", "", str(error)) for error in understand(path).errors]
 
 
 def test_what_each_does(tmp_path: Path) -> None:

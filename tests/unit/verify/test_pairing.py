@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from mirrorless.copy.progress.epoch_kind import EpochKind, kind_named
-from mirrorless.copy.progress.records import Announcement, Known
 from mirrorless.errors import ClusterError
 from mirrorless.formats import OffsetSync
 from mirrorless.offsets.offset_map import OffsetMap, Run
 from mirrorless.offsets.translation import How, Translated
+from mirrorless.progress.epoch_kind import EpochKind, kind_named
+from mirrorless.progress.records import Announcement, Known
 from mirrorless.settings import Cluster, Flow
 from mirrorless.verify import pairing
 from mirrorless.verify.latest_limits import LatestLimits, cut_of, limits_of
@@ -57,6 +57,9 @@ class Clusters:
 
     def metadata(self) -> None:
         return None
+
+    def keeps_offsets(self, topic: str) -> bool:  # noqa: ARG002
+        return False
 
     def refresh(self, places: object) -> None:
         pass

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from statistics import median
 
-from mirrorless.copy.progress.records import Halt, Known, Progress, Stop
 from mirrorless.errors import GapKind
 from mirrorless.local.progress_view import TopicView
+from mirrorless.progress.records import Halt, Known, Progress, Stop
 from mirrorless.web.flow_view import FlowView
 from mirrorless.web.snapshot import TopicState
 

@@ -282,9 +282,8 @@ def test_a_token_is_made_where_one_is_needed() -> None:
     assert ServerTerms(actions=True, token=TOKEN).resolved().token == TOKEN
 
 
-@pytest.mark.parametrize(
-    ("address", "expected"),
-    [
+def test_addresses_of_this_machine_alone() -> None:
+    cases: list[tuple[str, bool]] = [
         ("127.0.0.1", True),
         ("127.8.8.8", True),
         ("::1", True),
@@ -292,10 +291,8 @@ def test_a_token_is_made_where_one_is_needed() -> None:
         ("0.0.0.0", False),  # noqa: S104 -- not bound
         ("::", False),
         ("a.b", False),
-    ],
-)
-def test_addresses_of_this_machine_alone(address: str, expected: bool) -> None:
-    assert is_loopback(address) is expected
+    ]
+    assert [(address, is_loopback(address)) for address, _ in cases] == cases
 
 
 def test_the_printed_address_has_a_new_token_and_never_one_that_was_given(gatherer: FakeGatherer) -> None:

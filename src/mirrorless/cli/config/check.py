@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -25,16 +25,18 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster, Flow, Settings
     from mirrorless.settings.reader import Effective, Understanding
 
+_DEFAULT: Final = "default"
 _ROLES: tuple[Role, ...] = ("admin", "consumer", "producer")
 
 
 @click.command
 @files_argument
+@click.option("--all", "with_defaults", is_flag=True, help="Also the settings that have their default.")
 @json_option
-def check(files: tuple[str, ...], *, as_json: bool) -> None:
+def check(files: tuple[str, ...], *, with_defaults: bool, as_json: bool) -> None:
     """Show how configuration files are understood.
 
-    Prints flows, settings and where each is set, warnings and errors. Asks no cluster. FILES are one
+    Prints flows, the settings that are set and where, warnings and errors. Asks no cluster. FILES are one
     mm2.properties, or connectors in the JSON of Kafka Connect's REST API; on disk, in S3 (s3://bucket/key) or in
     the SSM parameter store (ssm:/name).
 
@@ -51,7 +53,7 @@ def check(files: tuple[str, ...], *, as_json: bool) -> None:
     if as_json:
         print_json(_as_json(understood, errors))
     else:
-        for line in _lines(understood, errors):
+        for line in _lines(understood, errors, with_defaults=with_defaults):
             click.echo(line)
     sys.exit(FOUND if errors else FINE)
 
@@ -102,13 +104,17 @@ def _client_refusals(cluster: Cluster) -> Iterator[ConfigurationError]:
                 yield error
 
 
-def _lines(understood: Understanding, errors: Sequence[str]) -> Iterator[str]:
+def _lines(understood: Understanding, errors: Sequence[str], *, with_defaults: bool) -> Iterator[str]:
     for flow in understood.settings.flows if understood.settings is not None else ():
         yield f"flow {flow.name}"
-        yield from _table(understood.flows[flow.name])
+        settings = understood.flows[flow.name]
+        yield from _table(settings, with_defaults=with_defaults)
+        defaults = sum(one.origin == _DEFAULT for one in settings)
+        if not with_defaults:
+            yield f"  and {defaults} settings with their defaults: --all shows them"
         for side, cluster in _ends(flow):
             yield f"  {side} {cluster.alias}"
-            yield from _table(understood.clients[flow.name, side], indent="    ")
+            yield from _table(understood.clients[flow.name, side], indent="    ", with_defaults=with_defaults)
         yield ""
     yield from (f"note: {line}" for line in understood.notes)
     yield from (f"warning: {line}" for line in understood.warnings)
@@ -118,7 +124,8 @@ def _lines(understood: Understanding, errors: Sequence[str]) -> Iterator[str]:
     yield ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in counts)
 
 
-def _table(settings: Sequence[Effective], *, indent: str = "  ") -> Iterator[str]:
+def _table(every: Sequence[Effective], *, with_defaults: bool, indent: str = "  ") -> Iterator[str]:
+    settings = [one for one in every if with_defaults or one.origin != _DEFAULT]
     width = max((len(one.key) for one in settings), default=0)
     value_width = min(40, max((len(one.value or "") for one in settings), default=0))
     for one in settings:

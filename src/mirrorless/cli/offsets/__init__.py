@@ -7,9 +7,13 @@ import click
 from mirrorless.cli.lazy import LazyGroup
 
 _COMMANDS = {
-    "reset": ("mirrorless.cli.offsets.reset", "reset"),
-    "show": ("mirrorless.cli.offsets.show", "show"),
-    "translate": ("mirrorless.cli.offsets.translate", "translate"),
+    "reset": ("mirrorless.cli.offsets.reset", "reset", "Copy a topic again from another offset."),
+    "show": ("mirrorless.cli.offsets.show", "show", "Show which offsets can be translated, by partition."),
+    "translate": (
+        "mirrorless.cli.offsets.translate",
+        "translate",
+        "Print the offsets at which groups continue on the target.",
+    ),
 }
 
 

@@ -8,9 +8,17 @@ from dataclasses import asdict
 
 import click
 
-from mirrorless.cli.options import file_argument, flow_option, json_option, print_json, renamed, verbose_option
+from mirrorless.cli.options import (
+    Renamed,
+    file_argument,
+    flow_option,
+    json_option,
+    print_json,
+    renamed,
+    verbose_option,
+)
 from mirrorless.cli.status_codes import FOUND
-from mirrorless.copy.resume.reset import Reset, Resetter, flow_of
+from mirrorless.copy.api import Reset, Resetter, flow_of
 from mirrorless.local.listing import Listing
 from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 from mirrorless.settings import load
@@ -40,7 +48,14 @@ class _Start(click.ParamType[int]):
 @click.command
 @file_argument
 @flow_option
-@click.option("--topic", required=True, metavar="TOPIC", help="Topic of the source cluster.")
+@click.option(
+    "--topic",
+    cls=Renamed,
+    former=["--topics"],
+    required=True,
+    metavar="TOPIC",
+    help="Topic of the source cluster: one name, no pattern.",
+)
 @click.option(
     "--partition",
     "partitions",
@@ -48,7 +63,7 @@ class _Start(click.ParamType[int]):
     multiple=True,
     help="Only this partition; repeat it for several.",
 )
-@click.option("--offset", type=_Start(), metavar=_Start.name, help="Where copying continues; the default is earliest.")
+@click.option("--offset", type=_Start(), metavar=_Start.name, help="Where copying continues.  [default: earliest]")
 @click.option("--to", "former", type=_Start(), hidden=True)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
@@ -91,7 +106,7 @@ def reset(
         print_json({"flow": flow.name, "topic": topic, "partitions": [asdict(one) for one in resets]})
     else:
         count = f"{len(resets)} partition{'' if len(resets) == 1 else 's'}"
-        click.echo(f"{topic}: {count} reset; the change takes effect at the next lease of {flow.name}")
+        click.echo(f"{topic}: {count} reset; {flow.name} follows at its next lease, within {flow.lease_seconds:g} s")
 
 
 def _show(resets: list[Reset]) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from mirrorless.cli.options import (
+    any_of,
     file_argument,
-    group_option,
+    groups_option,
     json_option,
     print_json,
     target_option,
@@ -20,18 +21,16 @@ from mirrorless.cli.options import (
 from mirrorless.cli.status_codes import FOUND
 from mirrorless.client import MirrorClient
 from mirrorless.clusters.topics import partition_counts
-from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.local.listing import Listing
 from mirrorless.metadata.planning import Admins
 from mirrorless.metadata.recreated_topics import UNCHECKED, CreatedAgain
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.policy import policy_for
+from mirrorless.progress.copied_topics import CopiedTopics
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
-    import re
-
     from mirrorless.settings import Flow
 
 _SOURCE_S: Final = 5.0
@@ -43,10 +42,10 @@ _FIELDS: Final = ("group", "topic", "partition", "offset", "metadata")
 @file_argument
 @click.option("--from", "source", required=True, metavar="ALIAS", help="Only flows from this cluster.")
 @target_option()
-@group_option(required=True)
+@groups_option(required=True)
 @json_option
 @verbose_option
-def translate(file: str, *, source: str, target: str | None, groups: re.Pattern[str], as_json: bool) -> None:
+def translate(file: str, *, source: str, target: str | None, groups: str, as_json: bool) -> None:
     """Print the offsets at which groups continue on the target.
 
     Reads the checkpoints of one flow of FILE. --to is needed only if FILE has several flows from that source. Works
@@ -65,7 +64,7 @@ def translate(file: str, *, source: str, target: str | None, groups: re.Pattern[
     without = _without_answer(flow)
     rows = [
         (group, topic, partition, offset, metadata)
-        for group, offsets in sorted(client.translate_offsets_of(source, groups).items())
+        for group, offsets in sorted(client.translate_offsets_of(source, any_of(groups)).items())
         for (topic, partition), (offset, metadata) in sorted(offsets.items())
         if topic not in without
     ]
@@ -77,7 +76,7 @@ def translate(file: str, *, source: str, target: str | None, groups: re.Pattern[
     elif rows:
         _print(rows)
     if not rows:
-        click.echo(f"{flow.target.alias} has no checkpoint for consumer groups that match {groups.pattern}", err=True)
+        click.echo(f"{flow.target.alias} has no checkpoint for consumer groups that match {groups}", err=True)
         sys.exit(FOUND)
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mirrorless.copy.partition.lease_rows import Report
-from mirrorless.copy.progress.run_marks import Work
+from mirrorless.progress.run_marks import Work
 
 _STOP = "stop"
 _HELD = "held-"

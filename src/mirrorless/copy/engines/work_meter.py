@@ -6,7 +6,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.progress.run_marks import Work
+from mirrorless.progress.run_marks import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

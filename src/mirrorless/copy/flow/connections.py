@@ -8,8 +8,8 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.identity import ends_of
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER, MemoryLimits
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
+from mirrorless.progress.topic import ProgressTopic
 from mirrorless.protocol import clients
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.progress.run_marks import deployment_of
+from mirrorless.progress.run_marks import deployment_of
 
 if TYPE_CHECKING:
     from mirrorless.settings import Flow

@@ -13,13 +13,14 @@ from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.target_state import TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_ids, undescribed
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.topic_ids import created_again
-from mirrorless.loops import skips_copies
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.recreated_topics import left_alone
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.metadata.state_topics import progress_topic
+from mirrorless.modes import Modes
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.topic import ProgressTopic
+from mirrorless.progress.topic_ids import created_again
 from mirrorless.protocol.log_ends import lacking, short_logs
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.target_state import TargetState
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.engine_choice import EngineChoice
-    from mirrorless.copy.progress.records import Halt, Known, Stop
-    from mirrorless.copy.progress.run_marks import RunMark
+    from mirrorless.progress.engine_choice import EngineChoice
+    from mirrorless.progress.records import Halt, Known, Stop
+    from mirrorless.progress.run_marks import RunMark
     from mirrorless.settings import Flow
 
 
@@ -46,7 +47,7 @@ class FlowStatus:
     `problems` are lines on a progress topic that would lose its records. `runs` are the marks of processes that copy or
     are ready to; `choice` is the supervisor's of an engine, None if there is none. `skipped_share` is the share of the
     source's offsets that the copy passed without a record to copy, None unless the flow skips copies
-    (`mirrorless.loops=skip`): it includes markers and gaps.
+    (`mirrorless.both.directions=skip`): it includes markers and gaps.
     """
 
     state: TargetState
@@ -74,7 +75,7 @@ def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
     at_source, at_target = source.metadata(), target.metadata()
     ends_of(flow, source=source, target=target, at_source=at_source, at_target=at_target)
     counts = partition_counts(at_source)
-    topics = replicated(flow, counts)
+    topics = replicated_on(flow, source, counts)
     places = [(topic, partition) for topic in topics for partition in range(counts[topic])]
     ends, unknown = high_watermarks(source, places)
     remote_counts = partition_counts(at_target)
@@ -113,10 +114,12 @@ def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
             if remote in short
         ),
         problems=_problems(flow, target, partition_counts(at_target)),
-        created_again=tuple(left_alone(topics[topic], reason) for topic, reason in sorted(replaced.items())),
+        created_again=tuple(
+            left_alone(flow.name, topic, topics[topic], reason) for topic, reason in sorted(replaced.items())
+        ),
         gone=gone(flow, known, source={*counts, *undescribed(at_source)}, target=remote_counts),
         skipped_share=_skipped_share(known[place] for place in places if place in known)
-        if skips_copies(flow)
+        if Modes(flow).skips_copies
         else None,
     )
 

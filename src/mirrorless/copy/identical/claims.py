@@ -23,10 +23,10 @@ from mirrorless.batches.rebuild import merge
 from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
 from mirrorless.copy.partition.errors import append_error
-from mirrorless.copy.progress.records import Claim, SourcePartition, parse
-from mirrorless.copy.resume.producer_id import claim_id, marker_id
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.structs import DefaultRecordBatch, murmur2
+from mirrorless.progress.producer_ids import claim_id, marker_id
+from mirrorless.progress.records import Claim, SourcePartition, parse
 from mirrorless.protocol.broker_errors import refusal
 from mirrorless.protocol.leaders import NotNow, by_leader, leader_of
 from mirrorless.protocol.markers import last_sequences
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.exact_state import ExactState
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
     from mirrorless.protocol.cluster_client import ClusterClient
 
 CONFIRM_EVERY_S: Final = 5.0

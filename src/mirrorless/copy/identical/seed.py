@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.batches.filler import FILLER_RECORDS, filler
 from mirrorless.batches.header import SEQUENCES
 from mirrorless.copy.partition.errors import append_error
-from mirrorless.copy.resume.producer_id import filler_id
+from mirrorless.progress.producer_ids import filler_id
 from mirrorless.protocol.broker_errors import error_for, error_name
 from mirrorless.protocol.leaders import TROUBLE, NotNow
 from mirrorless.protocol.markers import delete_records

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.offset_syncs.writer import SyncWriter
     from mirrorless.copy.partition.pending import Pending
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import Progress
+    from mirrorless.progress.records import Progress
 
 
 class SyncFeed:

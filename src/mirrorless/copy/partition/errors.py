@@ -10,7 +10,7 @@ from mirrorless.errors import AppendRefused, Gap, GapKind, PartitionError
 if TYPE_CHECKING:
     from mirrorless.copy.partition.pending import Pending
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import Progress
+    from mirrorless.progress.records import Progress
 
 
 def fetch_error(copy: PartitionCopy, reason: str) -> PartitionError:
@@ -76,7 +76,8 @@ def another_topic(copy: PartitionCopy, epoch: int, topic_id: str | None) -> Gap 
     if was is None or topic_id is None or was == topic_id:
         return None
     return copy.gap(
-        f"this topic has the id {topic_id}; the one that was copied had the id {was}", GapKind.CREATED_AGAIN
+        f"the source topic was deleted and recreated: its id is {topic_id}, the copied one had {was}",
+        GapKind.CREATED_AGAIN,
     )
 
 

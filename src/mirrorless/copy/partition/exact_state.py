@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import Claim
+    from mirrorless.progress.records import Claim
 
 
 @dataclass(slots=True, eq=False)

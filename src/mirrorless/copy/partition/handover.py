@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition.open_transaction import OpenTransaction
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.partition.stats import PartitionStats
-    from mirrorless.copy.progress.records import Progress
+    from mirrorless.progress.records import Progress
 
 
 class Handover(NamedTuple):

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from mirrorless.copy.progress.records import Known
+from mirrorless.progress.producer_ids import producer_id
+from mirrorless.progress.records import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,9 +27,9 @@ class LeaseRow:
     copies records so old that the target may have forgotten the producer. One row of each slot that looks for new
     partitions has `planned`, the partitions that the plan knows (`added_partitions.planned_text`). `is_new`: the
     partition appeared after topic discovery last looked (`discovered_topics.is_new`). `followable`: it may be read from
-    a follower, with `client.rack` (`planning.closest_replica`). `origins`: with `mirrorless.loops=skip`, the ids of the
-    clusters whose records are copied to the source under the topic's own name, separated by commas, else None. `start`:
-    where `mirrorless.start.group` stands; without progress the copy begins there.
+    a follower, with `client.rack` (`planning.closest_replica`). `origins`: with `mirrorless.both.directions=skip`, the
+    ids of the clusters whose records are copied to the source under the topic's own name, separated by commas, else
+    None. `start`: where `mirrorless.start.group` stands; without progress the copy begins there.
     """
 
     topic: str
@@ -55,6 +56,12 @@ class LeaseRow:
         """Offsets between the progress and the source's end; markers, holes and what retention took are counted too."""
         return max(0, self.source_end - (0 if self.last_offset is None else self.last_offset + 1))
 
+    @property
+    def copies_at_source(self) -> frozenset[int]:
+        """The producer ids of the copies that append records of other clusters to the source partition."""
+        clusters = self.origins.split(",") if self.origins else ()
+        return frozenset(producer_id(cluster_id, self.topic, self.partition) for cluster_id in clusters)
+
     def said(self) -> Known:
         """Return the partition's records of the progress topic."""
         return Known() if self.known is None else Known.from_json(self.known)
@@ -69,7 +76,7 @@ class Report:
     the last copied record's timestamp to its acknowledgement. `began_ms` is when the first batch was fetched,
     `ended_ms` when the last one was acknowledged. `left_out` counts records or batches that could not be copied, `gaps`
     those skipped by `mirrorless.on.gap`, `foreign` offsets of the remote partition that another writer took, `skipped`
-    records that a copy had appended to the source (`mirrorless.loops=skip`); `events`
+    records that a copy had appended to the source (`mirrorless.both.directions=skip`); `events`
     has a line for each, with place and reason. `batches` were acknowledged; the least, greatest and average latency is
     of these, and the age: from a batch's newest record to its fetch. `fetch_throttle_ms` and `produce_throttle_ms` are
     how long the source's and the target's leader made the copy wait, because a quota is used up (KIP-219). `waits`: the

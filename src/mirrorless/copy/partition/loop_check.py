@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.batches.producers import NO_OPPOSITE, OppositeCopy
-from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.errors import Loop
+from mirrorless.progress.epoch_kind import EpochKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.copy.partition.lease_rows import LeaseRow
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import Announcement
+    from mirrorless.progress.records import Announcement
 
 _DECIDED: Final = frozenset({EpochKind.RESET, EpochKind.TURN, EpochKind.AFTER_MIRRORMAKER2, EpochKind.OTHER})
 """An operator has decided where such an epoch begins, and so that what came back before may be copied."""
@@ -44,8 +44,8 @@ def loop_at(copy: PartitionCopy, offset: int) -> Loop:
     if own is not None and own.source_end is not None and offset < own.source_end:
         reason = (
             f"{came} before this flow began, and it would be there twice; to move back, put both flows into one file "
-            "and use `mirrorless failback`; to copy both ways, set mirrorless.loops=skip there; or choose where to "
-            f"start: {reset}, of which `earliest` copies such records again"
+            "and use `mirrorless failback`; to copy both ways, set mirrorless.both.directions=skip there; or choose "
+            f"where to start: {reset}, of which `earliest` copies such records again"
         )
     else:
         reason = (

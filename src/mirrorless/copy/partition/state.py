@@ -5,24 +5,24 @@ Every change is a method of `PartitionCopy`; all other modules only read it. `li
 
 from __future__ import annotations
 
+import math
+import random
 import time
 from collections import deque
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mirrorless.batches.header import SEQUENCES
 from mirrorless.batches.producers import EVERY_PRODUCER, NO_OPPOSITE, NO_PRODUCER, OppositeCopy, ProducerFilter
 from mirrorless.copy.partition.errors import hole_before, unexpected_append
-from mirrorless.copy.partition.intake_limits import IntakeLimits
 from mirrorless.copy.partition.lifecycle import READABLE, TRANSITIONS, PartitionState
 from mirrorless.copy.partition.loop_check import opposite_copy
 from mirrorless.copy.partition.open_transaction import OpenTransaction, open_transaction
-from mirrorless.copy.partition.retry import Retry
 from mirrorless.copy.partition.send_window import SendWindow
 from mirrorless.copy.partition.stats import PartitionStats
-from mirrorless.copy.progress.records import Progress
 from mirrorless.errors import Gap, GapKind
+from mirrorless.progress.records import Progress
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -31,7 +31,73 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition.exact_state import ExactState
     from mirrorless.copy.partition.lease_rows import LeaseRow
     from mirrorless.copy.partition.pending import Pending
-    from mirrorless.copy.progress.records import Announcement, Halt, Known, LeaveOut, Stop
+    from mirrorless.progress.records import Announcement, Halt, Known, LeaveOut, Stop
+
+_FIRST_S: Final = 0.02
+_MAX_S: Final = 2.0
+"""How long partitions may wait once a link is back."""
+_TOGETHER_S: Final = 0.25
+"""Long pauses end at multiples of this: partitions that are due at once are asked for with one request per leader."""
+_MAX_DOUBLINGS: Final = 10
+
+
+@dataclass(slots=True)
+class Retry:
+    """Failures since the last acknowledged batch, and the time of the next attempt (`time.monotonic`)."""
+
+    attempts: int = 0
+    due: float = 0.0
+
+    def failed(self, now: float) -> None:
+        """Count a failure; the pause before the next attempt doubles up to 2 s, with jitter."""
+        self.attempts += 1
+        backoff = min(_MAX_S, _FIRST_S * 2 ** min(self.attempts, _MAX_DOUBLINGS))
+        self.due = now + backoff * random.uniform(0.5, 1)  # noqa: S311 -- jitter, no secret
+        if backoff >= 2 * _TOGETHER_S:
+            self.due = math.ceil(self.due / _TOGETHER_S) * _TOGETHER_S
+
+    def reset(self) -> None:
+        """Forget the failures: the next pause is the shortest again."""
+        self.attempts = 0
+
+    def never(self) -> None:
+        """Make no further attempt in this lease."""
+        self.due = math.inf
+
+    @property
+    def is_never(self) -> bool:
+        """Whether no further attempt is made in this lease."""
+        return self.due == math.inf
+
+
+@dataclass(slots=True)
+class IntakeLimits:
+    """`max_batch_bytes`: larger batches are split, None is no limit. `verifies`: checksums are compared.
+
+    `damaged_at` is the source offset of a batch that arrived damaged once.
+    """
+
+    max_batch_bytes: int | None = None
+    verifies: bool = False
+    damaged_at: int | None = None
+
+    def limit(self, max_batch_bytes: int) -> None:
+        """Split batches larger than this."""
+        self.max_batch_bytes = max_batch_bytes
+
+    def unlimit(self) -> None:
+        """Split batches no more."""
+        self.max_batch_bytes = None
+
+    def verify(self) -> None:
+        """Compare the checksums of what is fetched from here on."""
+        self.verifies = True
+
+    def note_damaged(self, offset: int) -> bool:
+        """Note a batch that arrived damaged, and return whether the same one had before."""
+        again = self.damaged_at == offset
+        self.damaged_at = offset
+        return again
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +116,7 @@ class PartitionCopy:
     `suspected` is a gap that was seen once and is looked for again. `skip` is what the next epoch has to pass over; a
     gap was seen in epoch `skip_from`. `opposite_id` is the producer that would copy the remote partition back to the
     source, `opposite` says from which offset on its batches are a loop. `local` selects the batches that are copied:
-    with `mirrorless.loops=skip` those that no copy appended. `exact` is None unless offsets are identical.
+    with `mirrorless.both.directions=skip` those that no copy appended. `exact` is None unless offsets are identical.
     """
 
     row: LeaseRow
@@ -109,7 +175,7 @@ class PartitionCopy:
 
     @property
     def shares_target(self) -> bool:
-        """Whether other producers append to the remote partition too (`mirrorless.loops=skip`)."""
+        """Whether other producers append to the remote partition too (`mirrorless.both.directions=skip`)."""
         return self.row.origins is not None
 
     @property

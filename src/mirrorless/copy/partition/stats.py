@@ -105,7 +105,7 @@ class PartitionStats:
         self.left_out += 1
 
     def passed_copies(self, records: int) -> None:
-        """Count records of the source that a copy had appended there (`mirrorless.loops=skip`)."""
+        """Count records of the source that a copy had appended there (`mirrorless.both.directions=skip`)."""
         self.skipped += records
 
     def note_foreign(self, remote: TopicPartition, offsets: int, *, before: int) -> None:

@@ -17,10 +17,10 @@ from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.clusters.round_trips import FAR_S, shortest_round_trip_s
 from mirrorless.clusters.topics import high_watermarks, log_starts
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
-from mirrorless.copy.progress.discovered_topics import starts_at_latest
 from mirrorless.copy.slot.producer_expiry import EXPIRY
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.progress.discovered_topics import starts_at_latest
 from mirrorless.protocol.requests import describe_broker, described_configs
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Cluster, Flow
 
 _HOUR_MS: Final = 3_600_000

@@ -12,19 +12,19 @@ from confluent_kafka.admin import OffsetSpec
 from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, log_starts
-from mirrorless.copy.identical.decision import FROM_SCRATCH, is_identical
-from mirrorless.copy.identical.resolver import SERVERLESS
+from mirrorless.copy.identical.decision import FROM_SCRATCH
+from mirrorless.copy.identical.rule import SERVERLESS
 from mirrorless.errors import ClusterError
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.metadata.actions import Problem
-from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.modes import Modes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 FILLED_PER_S: Final = 3_000_000
@@ -78,9 +78,8 @@ def identical_outlook(
     `remote` has the remote topic of each replicated topic, `counts` and `remote_counts` partitions by topic.
     """
     found = IdenticalOutlook()
-    policy = policy_for(flow)
-    topics = [topic for topic in remote if keeps_offsets(topic, flow=flow, policy=policy)]
-    if not topics or flow.offsets != "identical":
+    topics = list(filter(Modes(flow).keeps_offsets, remote))
+    if not topics:
         return found
     if is_serverless(flow.target):
         found.problems.append(Problem(topic="*", reason=SERVERLESS))
@@ -120,7 +119,7 @@ def identical_outlook(
 
 
 def _may_be_identical(known: Known) -> bool:
-    return is_identical(known) or known.progress is None or not known.progress.sequence
+    return known.is_identical or known.progress is None or not known.progress.sequence
 
 
 def filling_text(offsets: Iterable[int]) -> str:

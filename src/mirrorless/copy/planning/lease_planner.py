@@ -2,48 +2,120 @@
 
 from __future__ import annotations
 
+import heapq
 import logging
 import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.compaction import policies
+from mirrorless.clusters.client_settings import client_rack
+from mirrorless.clusters.compaction import CLEANUP_POLICY, COMPACT, policies
+from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, topic_ids, undescribed
-from mirrorless.copy.flow.skipped_origins import SkippedOrigins
 from mirrorless.copy.flow.start_group import group_starts
 from mirrorless.copy.flow.status import gone, line_on_gone
-from mirrorless.copy.planning.assignment import deal
-from mirrorless.copy.planning.closest_replica import FollowableTopics
 from mirrorless.copy.planning.mm2_coexistence import CompetingMirrorMaker2
 from mirrorless.copy.planning.records_there import begin_now, came_from_target, line_on_copies, records_of_others
 from mirrorless.copy.planning.run_order import RunOrder
-from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
-from mirrorless.copy.progress.recovery import create_again, write_again
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.topic_ids import copied_id, is_another, remote_id
 from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
 from mirrorless.errors import ClusterError, ClusterUnavailable, FlowPaused, MirrorlessError
 from mirrorless.kafka_python.errors import KafkaError, RetriableError
 from mirrorless.metadata.loop_check import refuse_loops
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.metadata.state_topics import progress_topic
+from mirrorless.progress.discovered_topics import is_new, starts_at_latest
+from mirrorless.progress.recovery import create_again, write_again
+from mirrorless.progress.skipped_origins import SkippedOrigins
+from mirrorless.progress.topic import ProgressTopic
+from mirrorless.progress.topic_ids import copied_id, is_another, remote_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Set
 
+    from mirrorless.clusters.admin import Refusal
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.lease_rows import LeaseRow
-    from mirrorless.copy.progress.records import Known
     from mirrorless.kafka_python.admin import AdminRequests
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
+
+_KNOWN_FOR_S: Final = 600.0
+
+
+class FollowableTopics:
+    """Knows `cleanup.policy` of the source's topics for ten minutes; asks nothing without `client.rack`.
+
+    Brokers compact their replicas independently. After a crash the copy counts the leader's records to find its
+    position, and so does the translation of offsets: of a compacted topic a follower may have sent fewer.
+    """
+
+    def __init__(self, flow: Flow, admin: Admin, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rack = client_rack(flow.source)
+        self._admin = admin
+        self._clock = clock
+        self._until = 0.0
+        self._compacted: dict[str, bool] = {}
+        self._name = flow.name
+        self._told = False
+
+    def among(self, topics: Iterable[str]) -> Set[str]:
+        """Return those that may be read from followers; raises `ClusterUnavailable`.
+
+        A topic whose configs may not be described is read from leaders, which is logged.
+        """
+        if self._rack is None:
+            return frozenset()
+        if self._clock() >= self._until:
+            self._compacted.clear()
+            self._until = self._clock() + _KNOWN_FOR_S
+        wanted = set(topics)
+        if missing := sorted(wanted - self._compacted.keys()):
+            configs, refused = topic_configs(self._admin, missing)
+            for topic in missing:
+                policy = configs[topic].get(CLEANUP_POLICY) if topic in configs else None
+                self._compacted[topic] = policy is None or COMPACT in (policy.value or COMPACT)
+            self._note(refused)
+        return {topic for topic in wanted if not self._compacted[topic]}
+
+    def _note(self, refused: Mapping[str, Refusal]) -> None:
+        if refused and not self._told:
+            self._told = True
+            topic, refusal = next(iter(refused.items()))
+            _log.warning(
+                "%s: %d topics are read from their leaders, because their cleanup.policy is not visible, among them "
+                "%s: %s; grant DESCRIBE_CONFIGS on them",
+                self._name,
+                len(refused),
+                topic,
+                refusal.text,
+            )
+
+
+_Item = TypeVar("_Item")
+
+
+def deal(items: Iterable[_Item], *, slots: int, weight: Callable[[_Item], int]) -> list[list[_Item]]:
+    """Assign `items` to at most `slots` slots: the heaviest first, each to the slot with the smallest sum.
+
+    Among slots of the same sum the one with fewer items gets the next, so that idle partitions are spread too. Slots
+    without items are omitted.
+    """
+    piles: list[list[_Item]] = [[] for _ in range(slots)]
+    heap = [(0, 0, number) for number in range(slots)]
+    for item in sorted(items, key=weight, reverse=True):
+        total, count, number = heapq.heappop(heap)
+        piles[number].append(item)
+        heapq.heappush(heap, (total + weight(item), count + 1, number))
+    return [pile for pile in piles if pile]
+
 
 _DISCOVERIES = 2
 """Number of topic discoveries after which a partition that is missing on the target is reported."""
@@ -115,7 +187,7 @@ class LeasePlanner:
         ids = ends_of(flow, source=self._source, target=self._target, at_source=source, at_target=target)
         counts = PartitionCounts(partition_counts(source), partition_counts(target))
         refuse_loops(flow, counts.source.keys() | counts.target.keys())
-        remote = replicated(flow, counts.source)
+        remote = replicated_on(flow, self._source, counts.source)
         copied = counts.copied(remote)
         places = [(topic, partition) for topic, count in copied.items() for partition in range(count)]
         kept, (ends, unknown) = side_by_side(lambda: self._kept_badly(counts.target), lambda: self._source_ends(places))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
-    from mirrorless.copy.progress.topic import ProgressTopic
+    from mirrorless.progress.records import Known
+    from mirrorless.progress.topic import ProgressTopic
     from mirrorless.settings import Flow
 
 QUIET_S: Final = 150.0

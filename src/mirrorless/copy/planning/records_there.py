@@ -10,18 +10,18 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.topics import high_watermarks, log_starts
-from mirrorless.copy.progress.discovered_topics import starts_at_latest
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.errors import ClusterError
-from mirrorless.loops import keeps_names, skips_copies
+from mirrorless.modes import Modes
+from mirrorless.progress.discovered_topics import starts_at_latest
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.topic import ProgressTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 
@@ -40,14 +40,14 @@ def came_from_target(
     from a flow that skips copies.
     """
     decided = flow.start_timestamp_ms is not None or flow.start_group is not None
-    if decided or not keeps_names(flow) or starts_at_latest(flow):
+    modes = Modes(flow)
+    if decided or not modes.keeps_names or starts_at_latest(flow):
         return {}
     first = begin_now(places, known)
     if not first:
         return {}
-    if not skips_copies(flow):
-        back = flow.target.alias, flow.source.alias
-        if any((one.source.alias, one.target.alias) == back for one in flow.circle):
+    if not modes.skips_copies:
+        if modes.other_direction is not None:
             return {}  # the two take turns, or have no topic in common
         other = flow.model_copy(update={"source": flow.target, "target": flow.source})
         other = other.model_copy(update={"offset_storage_topic": f"mm2-offsets.{flow.target.alias}.internal"})
@@ -55,7 +55,7 @@ def came_from_target(
         return {place: _copied(theirs[place]) for place in first if place in theirs and theirs[place].progress}
     found: dict[TopicPartition, int] = {}
     for other in flow.circle:
-        if other.target.alias == flow.source.alias and skips_copies(other):
+        if other.target.alias == flow.source.alias and Modes(other).skips_copies:
             theirs, refused = _progress_of(other, source)
             if refused is not None:
                 reason = f"{refused}; before its first copy {flow.name} looks there for what MirrorMaker 2 copied"
@@ -85,7 +85,7 @@ def line_on_copies(flow: Flow, found: Mapping[TopicPartition, int]) -> str:
     not_copied = f"{len(found)} partitions are not copied, among them {topic}-{partition}: "
     reset = f"`mirrorless offsets reset FILE --flow '{flow.name}' --topic {topic} --offset latest`"
     here, there = flow.source.alias, flow.target.alias
-    if skips_copies(flow):
+    if Modes(flow).skips_copies:
         return (
             f"{not_copied}MirrorMaker 2 copied records to {here} that cannot be told from its own; "
             f"start at its end: {reset}"
@@ -95,7 +95,8 @@ def line_on_copies(flow: Flow, found: Mapping[TopicPartition, int]) -> str:
     return (
         f"{not_copied}{records} of {here} came from {there} by a flow of another file and would be there twice; to "
         f"move back, put both flows into one file and use `mirrorless failback`; to copy both ways, set "
-        f"mirrorless.loops=skip there; or choose where to start: {reset} (or an offset; `earliest` copies them again)"
+        f"mirrorless.both.directions=skip there; or choose where to start: {reset} (or an offset; `earliest` copies "
+        "them again)"
     )
 
 
@@ -110,7 +111,7 @@ def records_of_others(
 
     `remote` has the remote topic of each topic. Raises `ClusterError`.
     """
-    if skips_copies(flow):
+    if Modes(flow).skips_copies:
         return None  # it shares its topics with others
     there = [(remote[topic], partition) for topic, partition in begin_now(places, known)]
     ends, _ = high_watermarks(target, there)

@@ -6,14 +6,14 @@ import time
 import uuid
 from typing import TYPE_CHECKING, TypedDict
 
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.mark_writer import RENEW_S, MarkWriter
-from mirrorless.copy.progress.run_marks import WHOLE, RunMark, Share, Work, key_of
+from mirrorless.progress.mark_reader import MarkReader
+from mirrorless.progress.mark_writer import RENEW_S, MarkWriter
+from mirrorless.progress.run_marks import WHOLE, RunMark, Share, Work, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mirrorless.copy.progress.engine_choice import EngineChoice, EngineName
+    from mirrorless.progress.engine_choice import EngineChoice, EngineName
     from mirrorless.settings import Flow
 
 

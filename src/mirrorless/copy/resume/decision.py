@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
-from mirrorless.copy.progress.epoch_kind import AFTER_MIRRORMAKER2_TEXT, EpochKind
 from mirrorless.errors import GapKind
+from mirrorless.progress.epoch_kind import AFTER_MIRRORMAKER2_TEXT, EpochKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.copy.progress.records import Announcement, Progress
+    from mirrorless.progress.records import Announcement, Progress
 
 
 class OwnRecords(NamedTuple):
@@ -122,7 +122,38 @@ class Unexplained:
     epoch: int
 
 
-Decision = Continue | Start | Wait | Lost | Unexplained
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """With identical offsets: epoch `epoch` begins at `start`, and the target's log ends at `log_end`, before that."""
+
+    epoch: int
+    start: int
+    log_end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """With identical offsets: announce an epoch at the target's log end, which has forgotten the producer's sequence.
+
+    From offset `since` on, both sides have to have as many records up to there.
+    """
+
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTurn:
+    """With identical offsets: the announced epoch is a turn: announce one that begins at the target's log end."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotIdentical:
+    """The remote partition does not hold a copy with identical offsets, and cannot."""
+
+    reason: str
+
+
+Decision = Continue | Start | Wait | Lost | Unexplained | Fill | Forgotten | BeginTurn | NotIdentical
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +197,9 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
     if base.downstream > target.log_end:
         lost = _lost(base.downstream, target)
         if target.epoch == base.epoch and target.last_sequence is not None:
-            # What the log lost may be others' records too.
+            # What the log lost may be others' records too, and others may have appended since.
             missing = (base.sequence - target.last_sequence - 1) % SEQUENCES
-            lost = replace(lost, records=min(lost.records or 0, missing))
+            lost = replace(lost, records=missing if missing < SEQUENCES // 2 else lost.records)
         return lost
     if target.epoch is None or target.last_sequence is None:
         return _forgotten(base, target)

@@ -6,37 +6,83 @@ import time
 from collections import defaultdict
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from mirrorless.batches.header import HEADER_BYTES, SEQUENCES, scan
 from mirrorless.batches.rebuild import merge
 from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
-from mirrorless.copy.partition.errors import fetch_error
+from mirrorless.copy.partition.errors import another_topic, fetch_error
 from mirrorless.copy.partition.min_insync_replicas import NOT_ENOUGH, too_few_replicas
-from mirrorless.copy.progress.records import Announcement, SourcePartition, parse
-from mirrorless.copy.resume.producer_id import announcer_id
-from mirrorless.copy.resume.request_batching import RequestBatcher
 from mirrorless.copy.resume.source_walk import PATIENCE_AT_END, count
 from mirrorless.errors import GapKind
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.structs import DefaultRecordBatch, murmur2
+from mirrorless.kafka_python.structs import DefaultRecordBatch, Future, murmur2
+from mirrorless.progress.producer_ids import announcer_id
+from mirrorless.progress.records import Announcement, SourcePartition, parse
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for, refusal
 from mirrorless.protocol.leaders import NotNow, leader_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 
     from mirrorless.batches.stamp import Stamped
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.epoch_kind import EpochKind
     from mirrorless.copy.resume.decision import RemoteLogState
     from mirrorless.errors import Gap
     from mirrorless.kafka_python.event_loop import EventLoop
+    from mirrorless.progress.epoch_kind import EpochKind
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.requests import Offset
+
+Group = TypeVar("Group", bound="Hashable")
+Question = TypeVar("Question", bound="Hashable")
+Answer = TypeVar("Answer")
+
+
+class RequestBatcher(Generic[Group, Question, Answer]):
+    """Gathers the questions of a group (say, a broker) and passes them to `ask`, which answers all of them.
+
+    A request costs either side some tenths of a millisecond: thousands of partitions that begin at once would spend
+    seconds with it. An answer that is an exception is raised to its caller; what `ask` raises, to all callers. Without
+    an answer the caller gets `NotNow`.
+    """
+
+    def __init__(
+        self,
+        net: EventLoop,
+        ask: Callable[[Group, Sequence[Question]], Coroutine[Any, Any, Mapping[Question, Answer | Exception]]],
+    ) -> None:
+        self._net = net
+        self._ask = ask
+        self._waiting: dict[Group, dict[Question, Any]] = defaultdict(dict)
+
+    async def one(self, group: Group, question: Question) -> Answer:
+        """Ask one question; `ask` gets it together with those of all other coroutines that are ready."""
+        waiting = self._waiting[group]
+        if not waiting:
+            self._net.call_soon(self._flush(group))
+        if question not in waiting:
+            waiting[question] = Future()
+        found: Answer = await waiting[question]
+        return found
+
+    async def _flush(self, group: Group) -> None:
+        asked = self._waiting.pop(group)
+        try:
+            answers = await self._ask(group, list(asked))
+        except Exception as error:  # noqa: BLE001 -- raised to the callers
+            answers = dict.fromkeys(asked, error)
+        for question, future in asked.items():
+            # Without any answer the partition would wait for ever.
+            answer = answers.get(question, NotNow("a broker's answer leaves out some of what it was asked"))
+            if isinstance(answer, Exception):
+                future.failure(answer)
+            else:
+                future.success(answer)
+
 
 _ANNOUNCE_TIMEOUT_MS = 30_000
 _READ_BACK_BYTES = 1 << 16
@@ -99,15 +145,22 @@ class Epochs:
         return holds
 
     async def announce_next(
-        self, copy: PartitionCopy, state: RemoteLogState, *, start: int, kind: EpochKind, reason: str
+        self,
+        copy: PartitionCopy,
+        state: RemoteLogState,
+        *,
+        start: int,
+        kind: EpochKind,
+        reason: str,
+        downstream: int | None = None,
     ) -> Announcement:
         """Announce an epoch that begins at source offset `start`; the next resume begins it.
 
-        It is void where the target has moved on meanwhile: then there was nothing to skip. Raises `PartitionError`
-        where there are no epochs left.
+        It begins at offset `downstream` of the target, else at the end of its log. Then it is void where the target has
+        moved on meanwhile: there was nothing to skip. Raises `PartitionError` where there are no epochs left.
         """
         after = None
-        if state.epoch is not None and state.last_sequence is not None:
+        if downstream is None and state.epoch is not None and state.last_sequence is not None:
             after = state.epoch, (state.last_sequence + 1) % SEQUENCES
         epoch = next_epoch(copy, state)
         theirs = copy.stored if copy.stored is not None and copy.stored.epoch is None else None
@@ -116,7 +169,7 @@ class Epochs:
         announcement = Announcement(
             epoch=epoch,
             start=start,
-            downstream=state.log_end,
+            downstream=state.log_end if downstream is None else downstream,
             kind=kind,
             reason=reason,
             topic_id=topic_id,
@@ -130,6 +183,15 @@ class Epochs:
         """Return the source topic's own id as announcements have it."""
         found = self._source.topic_id(copy.row.topic)
         return None if found is None else str(found)
+
+    def another_topic(self, copy: PartitionCopy, epoch: int) -> Gap | None:
+        """Return the gap of a source topic with another id than that which an epoch was announced for."""
+        return another_topic(copy, epoch, self.topic_id(copy))
+
+    def refuse_another_topic(self, copy: PartitionCopy, epoch: int) -> None:
+        """Raise the gap of a source topic with another id than that which an epoch was announced for."""
+        if (gap := self.another_topic(copy, epoch)) is not None:
+            raise gap
 
     async def source_end(self, copy: PartitionCopy) -> int:
         """Return the source's end as of now: the last stable offset, or that of the lease's plan if it is later."""

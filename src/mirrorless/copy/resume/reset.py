@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mirrorless.copy.flow.connections import FlowConnections
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement, Known, Progress, SourcePartition
-from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.copy.resume.epochs import Epochs
-from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.metadata.plan import replicated
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.producer_ids import producer_id
+from mirrorless.progress.records import Announcement, Known, Progress, SourcePartition
+from mirrorless.progress.writer import ProgressWriter
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import by_leader

@@ -16,25 +16,26 @@ from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.flow.start_group import group_starts
-from mirrorless.copy.progress.discovered_topics import is_new, key_of, value_of
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.records import Announcement
-from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.errors import ClusterError, MirrorlessError
 from mirrorless.filters import why_left_out
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import examine_records
 from mirrorless.policy import LeftOut
+from mirrorless.progress.discovered_topics import is_new, key_of, value_of
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.records import Announcement
+from mirrorless.progress.topic import ProgressTopic
+from mirrorless.progress.writer import ProgressWriter
 from mirrorless.protocol import cluster_client
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 FIRST_COPY: Final = "first copy"
@@ -81,6 +82,7 @@ class StartPositions:
         refuse_loops(flow, counts.keys() | remote_counts.keys())
         if flow.offset_storage_topic not in remote_counts:
             return None
+        examine_records(flow, self._source, counts)
         return _Fixing(flow, counts, self._target, remote_counts, self._progress).run()
 
     def close(self) -> None:

@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.identity import id_of
 from mirrorless.clusters.topics import high_watermarks, partition_counts
-from mirrorless.copy.flow.skipped_origins import SkippedOrigins
 from mirrorless.copy.partition.lease_rows import LeaseRow
-from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.loop_check import refuse_loops
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
+from mirrorless.progress.discovered_topics import is_new, starts_at_latest
+from mirrorless.progress.skipped_origins import SkippedOrigins
+from mirrorless.progress.topic import ProgressTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Known
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 LOOKING_SLOTS: Final = 4
@@ -171,7 +171,8 @@ class _Look:
         if counts == lease.seen:
             return []
         refuse_loops(self.flow, counts.source.keys() | counts.target.keys())
-        remote = replicated(self.flow, counts.source)
+        grown = {topic for topic, count in counts.source.items() if count > lease.planned.get(topic, 0)}
+        remote = replicated_on(self.flow, self._source, counts.source, only=grown)
         copied = counts.copied(remote)
         places = [place for place in new_places(lease.planned, copied) if is_share_of(place, lease.slot, lease.looking)]
         target_id = id_of(self.flow.target, target.cluster_id)

@@ -11,8 +11,8 @@ from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.min_insync_replicas import NOT_ENOUGH, TooFewReplicas, too_few_replicas
 from mirrorless.copy.partition.pending import hole
 from mirrorless.copy.partition.size_limit import fenced
-from mirrorless.copy.progress.records import LeaveOut
 from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError, without_frames
+from mirrorless.progress.records import LeaveOut
 from mirrorless.protocol.broker_errors import error_for, error_name
 from mirrorless.protocol.leaders import TROUBLE
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mirrorless.copy.partition.exact_state import ExactState
 from mirrorless.errors import ClusterError
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.modes import Modes
 from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.identical.claims import Claims
     from mirrorless.copy.identical.holes import HoleWriter
-    from mirrorless.copy.identical.resolver import ExactResolver
+    from mirrorless.copy.identical.rule import IdenticalOffsets
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import Known
     from mirrorless.copy.slot.error_policy import ErrorPolicy
+    from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
 
@@ -29,11 +29,11 @@ class ExactCopies(NamedTuple):
     flow: Flow
     claims: Claims
     holes: HoleWriter
-    resolver: ExactResolver
+    rule: IdenticalOffsets
 
     def state_of(self, topic: str, known: Known, source_id: str) -> ExactState | None:
         """Return the state that a partition of a source topic begins with; None if it gets other offsets."""
-        if self.flow.offsets != "identical" or not keeps_offsets(topic, flow=self.flow, policy=policy_for(self.flow)):
+        if not Modes(self.flow).keeps_offsets(topic):
             return None
         return ExactState(source_id, known.claim, self.flow.offsets_holes_max)
 

@@ -15,7 +15,6 @@ from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS, SendWindow
 from mirrorless.copy.partition.state import PartitionCopy
 from mirrorless.copy.partition.stats import PartitionStats
-from mirrorless.copy.resume.producer_id import copies_at_source, producer_id
 from mirrorless.copy.slot.appender import Appender
 from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.copy.slot.fetcher import Fetcher
@@ -24,6 +23,7 @@ from mirrorless.copy.slot.rate_limit import RateLimit
 from mirrorless.copy.slot.resumer import Resumer
 from mirrorless.copy.slot.send_queues import SendQueues
 from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.progress.producer_ids import producer_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -157,7 +157,6 @@ class Lease:
         self._resumer = Resumer(
             target=target,
             resolver=resolver,
-            exact=exact.resolver,
             error_policy=self._error_policy,
             fetcher=self._fetcher,
             spawn=self._spawn,
@@ -340,7 +339,7 @@ class Lease:
             window=SendWindow(self._terms.remembered_ms),
             exact=self._exact.state_of(row.topic, known, self._source_id),
             opposite_id=producer_id(self._target_id, row.remote_topic, row.partition),
-            local=ProducerFilter(copies_at_source(row)),
+            local=ProducerFilter(row.copies_at_source),
             stats=PartitionStats() if left is None else left.stats,
             open_transaction=None if left is None else left.open_transaction,
         )
@@ -362,7 +361,7 @@ class Lease:
         """Fetch and send nothing more: the event loop runs on without this lease."""
         self._fetcher.stop()
         self._appender.close()
-        self._exact.resolver.stop()
+        self._exact.rule.stop()
 
     async def _land(self) -> None:
         """Wait for what is in flight, then write the progress of all that was acknowledged.

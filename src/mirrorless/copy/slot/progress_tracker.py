@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from mirrorless.copy.partition.lease_rows import Report
 from mirrorless.copy.partition.lifecycle import PartitionState
-from mirrorless.copy.progress.records import Halt, SourcePartition, Stop
 from mirrorless.errors import GapKind
+from mirrorless.progress.records import Halt, SourcePartition, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from mirrorless.copy.offset_syncs.feed import SyncFeed
     from mirrorless.copy.partition.pending import Pending
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.progress.records import LeaveOut
-    from mirrorless.copy.progress.writer import ProgressWriter
     from mirrorless.errors import Gap, PartitionError
+    from mirrorless.progress.records import LeaveOut
+    from mirrorless.progress.writer import ProgressWriter
     from mirrorless.settings import Flow
 
 _EVERY_S = 1.0

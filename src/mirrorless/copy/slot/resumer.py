@@ -13,9 +13,8 @@ from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol.leaders import TROUBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
-    from mirrorless.copy.identical.resolver import ExactResolver
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.resume.resolver import AskAgain, PositionResolver
     from mirrorless.copy.slot.error_policy import ErrorPolicy
@@ -37,21 +36,19 @@ class Resumer:
         *,
         target: ClusterClient,
         resolver: PositionResolver,
-        exact: ExactResolver,
         error_policy: ErrorPolicy,
         fetcher: Fetcher,
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         self._target = target
         self._resolver = resolver
-        self._exact = exact
         self._error_policy = error_policy
         self._fetcher = fetcher
         self._spawn = spawn
 
     def begin_due(self, now: float) -> None:
         """Resume the copies that are due by now, in `time.monotonic` seconds."""
-        by_node: dict[tuple[int, bool], list[PartitionCopy]] = defaultdict(list)
+        by_node: dict[int, list[PartitionCopy]] = defaultdict(list)
         for copy in self._error_policy.take_due(now):
             if copy.exact is not None and not copy.row.is_first:
                 self._error_policy.leave_to_next_lease(copy, _left_to_another_run(copy))
@@ -61,25 +58,23 @@ class Resumer:
                 remote, partition = copy.remote_place
                 self._error_policy.retry_later(copy, f"{remote}-{partition} has no leader at the moment")
             else:
-                by_node[node, copy.exact is not None].append(copy)
-        for (node, exact), copies in by_node.items():
-            self._spawn(self._resume(node, copies, self._exact if exact else self._resolver))
+                by_node[node].append(copy)
+        for node, copies in by_node.items():
+            self._spawn(self._resume(node, copies))
         self._fetcher.hurry(
             any(copy.retry.attempts < _HURRIES and not copy.retry.is_never for copy in self._error_policy.to_resume)
         )
 
-    async def _resume(
-        self, node: int, copies: Sequence[PartitionCopy], resolver: PositionResolver | ExactResolver
-    ) -> None:
+    async def _resume(self, node: int, copies: Sequence[PartitionCopy]) -> None:
         try:
-            decisions: Mapping[PartitionCopy, Any] = await resolver.decisions(node, copies)
+            decisions = await self._resolver.decisions(node, copies)
         except (kafka_errors.KafkaError, ClusterError) as error:
             for copy in copies:
                 self._not_resumed(copy, error)
             return
         for copy, one in decisions.items():
             if isinstance(one, tuple):
-                self._spawn(self._settle(copy, resolver.settle(copy, node, *one)))
+                self._spawn(self._settle(copy, self._resolver.settle(copy, node, *one)))
             else:
                 self._not_resumed(copy, one)
 

@@ -14,12 +14,12 @@ from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER, MemoryLimits
 from mirrorless.copy.identical.claims import Claims
 from mirrorless.copy.identical.holes import HoleWriter
-from mirrorless.copy.identical.resolver import SERVERLESS, ExactResolver
+from mirrorless.copy.identical.rule import SERVERLESS, IdenticalOffsets
 from mirrorless.copy.offset_syncs.feed import SyncFeed
 from mirrorless.copy.offset_syncs.writer import SyncWriter
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
 from mirrorless.copy.partition.size_limit import SizeLimits
-from mirrorless.copy.progress.writer import ProgressWriter
+from mirrorless.copy.resume.dense import DenseOffsets
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.resolver import PositionResolver
 from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, AddedPartitions
@@ -27,6 +27,7 @@ from mirrorless.copy.slot.exact_copies import ExactCopies
 from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.producer_expiry import producer_expiry_ms
 from mirrorless.copy.slot.progress_tracker import ProgressTracker
+from mirrorless.progress.writer import ProgressWriter
 from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 
 if TYPE_CHECKING:
@@ -175,23 +176,23 @@ class Slot:
             progress_topic=flow.offset_storage_topic,
             start_at=start_of(flow),
         )
-        resolver = PositionResolver(
-            source=ends.source,
-            target=ends.target,
-            epochs=epochs,
-            reread=ends.progress.read,
-            left_out=tracker.left_out,
-        )
         holes = HoleWriter(ends.target, self._claims)
-        exact = ExactResolver(
+        identical = IdenticalOffsets(
             source=ends.source,
             target=ends.target,
             epochs=epochs,
             claims=self._claims,
             holes=holes,
+            impossible=SERVERLESS if is_serverless(flow.target) else None,
+        )
+        resolver = PositionResolver(
+            source=ends.source,
+            target=ends.target,
+            epochs=epochs,
+            dense=DenseOffsets(source=ends.source, target=ends.target, epochs=epochs),
+            identical=identical,
             reread=ends.progress.read,
             left_out=tracker.left_out,
-            impossible=SERVERLESS if is_serverless(flow.target) else None,
         )
         return Lease(
             net=ends.net,
@@ -207,7 +208,7 @@ class Slot:
             watch=watch,
             left=left,
             added=self._added,
-            exact=ExactCopies(flow, self._claims, holes, exact),
+            exact=ExactCopies(flow, self._claims, holes, identical),
         )
 
 

@@ -15,7 +15,7 @@ from mirrorless.local.runner import StopRequest, run_flows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.api import Report
     from mirrorless.local.progress_view import TopicView
     from mirrorless.metadata.sync_pass import SyncPass
     from mirrorless.settings import Settings

@@ -19,7 +19,6 @@ from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError, MirrorlessError
 from mirrorless.filters import group_filter_for, replicated_topics
-from mirrorless.loops import keeps_names
 from mirrorless.metadata.actions import CreateTopic
 from mirrorless.metadata.topic_creation import create
 from mirrorless.operation_log.records import (
@@ -144,7 +143,7 @@ def _has_run(flow: Flow) -> bool:
 
 def _why_not(flows: Iterable[Flow]) -> str | None:
     for flow in flows:
-        if keeps_names(flow):
+        if policy_for(flow).format_remote_topic(flow.source.alias, CANARY) == CANARY:
             return f"{flow.name} keeps topic names, so its topics move together"
         if not replicated_topics(flow)(CANARY):
             return f"the topic {CANARY} is not selected by {flow.name}: add it to `topics`"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.acls import NoAcls
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.doctor.findings import Status
-from mirrorless.loops import shares_topics
 from mirrorless.operations.drill.group_checks import GROUP_CHECKS
 from mirrorless.operations.drill.positions import NOT_COMPARABLE, WRONG, Outcome
 from mirrorless.operations.drill.principals import AclSyncRules, WhyMissing, missing_acls, missing_rights
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 RPO_KEY: Final = "mirrorless.rpo.seconds"
 RTO_KEY: Final = "mirrorless.rto.seconds"
 _OWN_ORDER: Final = (
-    "not compared: with mirrorless.loops=skip each cluster has an order of its own; `mirrorless verify` compares the "
-    "records of each origin"
+    "not compared: with mirrorless.both.directions=skip each cluster has an order of its own; `mirrorless verify` "
+    "compares the records of each origin"
 )
 
 
@@ -235,7 +234,7 @@ def positions(facts: DrillFacts) -> CheckResult:
     check, records = "positions of groups", facts.records
     if isinstance(records, UnreadPart):
         return not_checked(check, records)
-    if shares_topics(facts.flow):
+    if records.is_own_order:
         return CheckResult(check=check, status=Status.OK, text=_OWN_ORDER)
     if not records.positions_of:
         return CheckResult(check=check, status=Status.OK, text="no group has an offset to compare")
@@ -250,7 +249,7 @@ def windows(facts: DrillFacts) -> CheckResult:
     check, records = "records", facts.records
     if isinstance(records, UnreadPart):
         return not_checked(check, records)
-    if shares_topics(facts.flow):
+    if records.is_own_order:
         return CheckResult(check=check, status=Status.OK, text=_OWN_ORDER)
     number = sum(one.records for one in records.windows)
     done = f"{count_of(number, 'record')} in {count_of(len(records.windows), 'window')} of "

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.acls import Acl, NoAcls
     from mirrorless.clusters.groups import GroupListing
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.flow.status import FlowStatus
+    from mirrorless.copy.api import FlowStatus
     from mirrorless.offsets.failover_plan import FailoverPlan
     from mirrorless.operations.drill.positions import Compared
     from mirrorless.operations.results import MeasuredStep, UnreadPart
@@ -80,7 +80,10 @@ class AclFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFacts:
-    """Compared positions of groups and windows of records; `..._of` is how many there were before sampling."""
+    """Compared positions of groups and windows of records; `..._of` is how many there were before sampling.
+
+    `is_own_order`: each cluster has an order of its own, so nothing was compared.
+    """
 
     positions: tuple[Compared, ...] = ()
     positions_of: int = 0
@@ -88,6 +91,7 @@ class RecordFacts:
     partitions: int = 0
     partitions_of: int = 0
     troubles: tuple[str, ...] = ()
+    is_own_order: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,18 +13,18 @@ from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.internal_topics import replicated_heartbeats
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.topics import partition_counts
-from mirrorless.copy.flow.status import status_of
-from mirrorless.copy.progress.run_marks import deployment_of
+from mirrorless.copy.api import status_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import group_filter_for
 from mirrorless.heartbeats import last_heartbeat
-from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.planning import Admins
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.offsets.failover_plan import failover_plan
 from mirrorless.operations.drill.facts import AclFacts, DrillFacts, GroupFacts
 from mirrorless.operations.drill.gather_records import RecordGathering
 from mirrorless.operations.results import Stopwatch, UnreadPart
 from mirrorless.policy import policy_for
+from mirrorless.progress.run_marks import deployment_of
 from mirrorless.verify.metadata_diff import compare_metadata
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def gather(flow: Flow, *, location: str, most_positions: int, chance: random.Ran
         at_source, at_target = side_by_side(source.metadata, target.metadata)
         ends_of(flow, source=source, target=target, at_source=at_source, at_target=at_target)
     counts, remote_counts = partition_counts(at_source), partition_counts(at_target)
-    remote = replicated(flow, counts)
+    remote = replicated_on(flow, source, counts)
     with watch.step("read the state of the flow", in_rto=True):
         status = _part(lambda: status_of(flow, deployment=deployment_of(location, flow.name)))
         heartbeat_ms = _part(lambda: _heartbeat_ms(flow, at_target))

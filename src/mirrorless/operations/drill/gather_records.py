@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.compaction import CLEANUP_POLICY, COMPACT
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.topics import log_starts
-from mirrorless.copy.progress.records import Known
-from mirrorless.loops import opposite
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.translation import How, Translated
-from mirrorless.offsets.turn_translation import translator_of, turn_begins
+from mirrorless.offsets.turn_translation import translator_of
 from mirrorless.operations.drill.facts import BacklogFacts, NotCopied, RecordFacts
 from mirrorless.operations.drill.positions import MARGIN, CopyFacts, Position, compare, read_from
 from mirrorless.operations.drill.records import Wanted, read_slices
 from mirrorless.operations.drill.samples import WINDOW_RECORDS, some, window_starts
+from mirrorless.progress.records import Known
 
 if TYPE_CHECKING:
     import random
@@ -85,7 +84,7 @@ class RecordGathering:
     def records(self, forecasts: Sequence[Forecast], *, most: int, chance: random.Random) -> RecordFacts:
         """Compare positions of groups, at most so many, and windows; `backlog` was called before."""
         if self._translator.shares_target:
-            return RecordFacts()  # each cluster has an order of its own
+            return RecordFacts(is_own_order=True)
         every = [self._within_turn(one) for one in positions_of(forecasts)]
         positions = some(every, most=most, chance=chance)
         windows, partitions, troubles = self._windows(chance)
@@ -124,7 +123,7 @@ class RecordGathering:
         """Windows at offsets that translate exactly, the number of partitions, and why some have none."""
         starts, _ = log_starts(self._source, self._backlogs)
         copied = {
-            place: (max([starts[place], *self._turns(place)]), one.copied_to)
+            place: (max([starts[place], *self._translator.turn_starts(place)]), one.copied_to)
             for place, one in self._backlogs.items()
             if place in starts
         }
@@ -149,15 +148,9 @@ class RecordGathering:
                     troubles.append(f"{place[0]}-{place[1]} at {offset}: {answer.reason}")
         return windows, len({one.place for one in windows}), troubles
 
-    def _turns(self, place: TopicPartition) -> list[int]:
-        """Where the flow's turns began on the source, if it takes turns; before each the target may have a tail."""
-        if opposite(self._flow) is None:
-            return []
-        return [start for start, _ in turn_begins(self._translator.progress.get(place))]
-
     def _within_turn(self, one: Position) -> Position:
         """Compare no records that follow the beginning of a later turn."""
-        later = [start for start in self._turns(one.place) if start > one.source_offset]
+        later = [start for start in self._translator.turn_starts(one.place) if start > one.source_offset]
         return replace(one, records=min(one.records, later[0] - one.source_offset)) if later else one
 
     def _translate_copied(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> Answers:

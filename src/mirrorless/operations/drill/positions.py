@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.progress.epoch_kind import EpochKind
+from mirrorless.progress.epoch_kind import EpochKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.copy.progress.records import Announcement
+    from mirrorless.progress.records import Announcement
     from mirrorless.verify.alignment import Print
 
 MARGIN: Final = 5

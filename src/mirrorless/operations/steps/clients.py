@@ -6,17 +6,17 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
-from mirrorless.copy.flow.status import status_of
-from mirrorless.copy.identical.reserve import reserve
-from mirrorless.copy.progress.run_marks import deployment_of
+from mirrorless.copy.api import status_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
-from mirrorless.loops import shares_topics
+from mirrorless.modes import Modes
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.fences import BLOCKS_FLOWS
+from mirrorless.operations.reserve import reserve
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, OwnershipLost, takes_turns
+from mirrorless.operations.steps.context import OperationStep, OwnershipLost
 from mirrorless.operations.switches import document, throw
 from mirrorless.operations.turns import newest_epochs, next_starts, reserved_starts, start_paused, start_turn
+from mirrorless.progress.run_marks import deployment_of
 
 if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
@@ -84,19 +84,21 @@ class ReverseStep(OperationStep):
         """Read its state."""
         if context.reverse is None:
             return {"flow": None}
-        if takes_turns(context) and context.request.kind is OperationKind.FAILOVER:
+        modes = Modes(context.forward)
+        takes_turns = modes.other_turn is not None
+        if takes_turns and context.request.kind is OperationKind.FAILOVER:
             return {"flow": context.reverse.name, "waits": FAILBACK}
         if context.forward.source.alias in context.unreachable:
-            if takes_turns(context):
+            if takes_turns:
                 alias = context.forward.source.alias
                 raise ClusterUnavailable("the opposite flow cannot begin; continue when it is back", cluster=alias)
             return _copies_later(context, context.reverse)
         try:
             with closing(TargetStates(context.reverse)) as states:
                 planned: dict[str, Any] = {"flow": context.reverse.name, "state": states.read()}
-            if takes_turns(context):
+            if takes_turns:
                 planned["epochs"] = newest_epochs(context.reverse, context.operation.data("open")["ends"])
-            waits = takes_turns(context) or shares_topics(context.forward)
+            waits = takes_turns or modes.shares_topics
             exact = bool(context.operation.data("switch clients").get("starts"))
             if waits and (exact or context.operation.data("fence").get("fence") in BLOCKS_FLOWS):
                 planned["waits"] = CLOSE
@@ -124,7 +126,7 @@ class ReverseStep(OperationStep):
             return planned | {"runs": False}
         if planned.get("unreachable"):
             return planned | {"runs": False}
-        if takes_turns(context):
+        if "epochs" in planned:
             left_out = start_turn(flow, next_starts(context.operation), planned["epochs"], by=context.writer)
             context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
         elif planned["state"] != TargetState.STARTED:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import OperationError
-from mirrorless.loops import keeps_names, opposite, shares_topics
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.service_records import replicated_on
 from mirrorless.policy import policy_for
 from mirrorless.settings.patterns import compile_patterns
 
@@ -90,7 +89,7 @@ class OperationContext:
         there = partition_counts(self.source.metadata())
         return {
             topic: there[topic]
-            for topic in sorted(replicated(self.forward, there))
+            for topic in sorted(replicated_on(self.forward, self.source, there))
             if self.wants(topic) and not policy.is_heartbeats_topic(topic)
         }
 
@@ -142,16 +141,6 @@ class OperationStep(ABC):
     @abstractmethod
     def text(self, data: dict[str, Any]) -> str:
         """Return its result in one line."""
-
-
-def takes_turns(context: OperationContext) -> bool:
-    """Whether the operation ends the turn of its flow, and begins that of the opposite one."""
-    return opposite(context.forward) is not None
-
-
-def ends_forward_flow(context: OperationContext) -> bool:
-    """Whether the flow has to stop before writers come to its target: it keeps names, and would not skip them."""
-    return keeps_names(context.forward) and not shares_topics(context.forward)
 
 
 def places_of(counts: Mapping[str, int]) -> list[TopicPartition]:

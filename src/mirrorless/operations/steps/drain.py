@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
+from mirrorless.copy.api import copy_once
 from mirrorless.errors import ClusterError, FlowPaused, MirrorlessError
-from mirrorless.loops import shares_topics, skips_copies
 from mirrorless.metadata.plan import replicated
+from mirrorless.modes import Modes
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.turn_translation import progress_translator
-from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
-from mirrorless.operations.turns import exact_topics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,7 +86,7 @@ def _settled_ends(context: OperationContext, places: list[TopicPartition], until
 def _copied(context: OperationContext, ends: Mapping[TopicPartition, int], until: float) -> bool:
     """Wait until the target has everything before these ends; returns whether this process had to copy."""
     flow = context.forward
-    exact = exact_topics(flow, {topic for topic, _ in ends})
+    exact = Modes(flow).keeps_offsets_in_turns({topic for topic, _ in ends})
     copied_here = False
     with closing(progress_translator(flow, source=context.source, target=context.target)) as translator:
         best, since = -1, time.monotonic()
@@ -121,11 +120,7 @@ def _wait_for_others(context: OperationContext, until: float) -> None:
     Otherwise groups read them there again: if it takes too long, that is a warning.
     """
     target = context.forward.target.alias
-    if not shares_topics(context.forward):
-        return
-    for flow in context.settings.flows:
-        if flow.target.alias != target or flow.name == context.forward.name or not skips_copies(flow):
-            continue
+    for flow in Modes(context.forward).other_origins:
         try:
             is_there = _has_all(context, flow, until)
         except ClusterError as error:

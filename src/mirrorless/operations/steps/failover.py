@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.topics import partition_counts
-from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import replicated_topics
 from mirrorless.metadata.config_plan import creation_config
@@ -20,6 +19,7 @@ from mirrorless.operations.steps.context import OperationStep, StepFailed, place
 from mirrorless.operations.steps.groups import GroupsStep, moves
 from mirrorless.operations.steps.open_topics import OpenStep, acls_of_source, configs_of_source
 from mirrorless.policy import policy_for
+from mirrorless.progress.topic import ProgressTopic
 
 if TYPE_CHECKING:
     from mirrorless.clusters.acls import Acl, AclResource

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.consumers import records_in
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks
-from mirrorless.loops import keeps_names
-from mirrorless.metadata.plan import replicated
+from mirrorless.modes import Modes
 from mirrorless.operations.fences import fence_of, settle
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, OwnershipLost, StepFailed, places_of
 from mirrorless.operations.turns import halt_flow, start_paused
-from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from mirrorless.operations.steps.context import OperationContext
-    from mirrorless.settings import Cluster, Flow
+    from mirrorless.settings import Cluster
 
 _SEEN_S: Final = 30.0
 
@@ -31,7 +29,8 @@ class FenceStep(OperationStep):
     """Puts the fence up, and waits until every broker knows it. `topics` are what the operation moves.
 
     Flows that append to these topics are paused before, as the fence would block them too: those that keep names, such
-    as with `mirrorless.loops=skip`, and those whose remote topics are replicated on. `paused` are those that ran.
+    as with `mirrorless.both.directions=skip`, and those whose remote topics are replicated on. `paused` are those that
+    ran.
     """
 
     name = "fence"
@@ -98,7 +97,7 @@ def _blocked(context: OperationContext, topics: Iterable[str]) -> list[str]:
     """Return the flows that append to topics of the source, and are not paused; raises `ClusterUnavailable`."""
     found: list[str] = []
     for flow in context.settings.flows:
-        if flow.target.alias == context.forward.source.alias and appends_to(flow, topics):
+        if flow.target.alias == context.forward.source.alias and Modes(flow).appends_to(topics):
             with closing(TargetStates(flow, admin=context.source)) as states:
                 if states.read() is TargetState.STARTED:
                     found.append(flow.name)
@@ -111,14 +110,6 @@ def _refuse_unfenced(context: OperationContext) -> None:
     fence = fence_of(data["fence"], context.forward.source, context.source)
     if missing := fence.unseen(data["planned"]):
         raise StepFailed(f"the fence on {context.forward.source.alias} was removed by another process", missing)
-
-
-def appends_to(flow: Flow, topics: Iterable[str]) -> bool:
-    """Whether some of these topics of a flow's target are, or may be, its remote topics."""
-    if keeps_names(flow):
-        return bool(replicated(flow, dict.fromkeys(topics, 1)))
-    policy = policy_for(flow)
-    return any(policy.topic_source(topic) == flow.source.alias for topic in topics)
 
 
 class QuietStep(OperationStep):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.consumers import records_in
 from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups, refusals
 from mirrorless.clusters.topics import high_watermarks
-from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for
 from mirrorless.formats import Checkpoint
@@ -23,6 +22,7 @@ from mirrorless.operation_log.records import EVERYTHING, OperationKind
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed
 from mirrorless.policy import policy_for
+from mirrorless.protocol.markers import RESERVED_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ class GroupsStep(OperationStep):
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Wait for members to leave, and translate."""
         staying = _wait_for_members(context)
-        with closing(Checkpoints(context.forward, forward=context.reverse)) as passes:
+        with closing(Checkpoints(context.forward)) as passes:
             report = passes.emit()
         if report.left:
             raise StepFailed(f"{count_of(len(report.left), 'group')} could not be translated in time", report.left)

@@ -13,16 +13,16 @@ from mirrorless.clusters.side_by_side import each
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for
-from mirrorless.loops import keeps_names
 from mirrorless.metadata.actions import CreateTopic
 from mirrorless.metadata.config_plan import creation_config
 from mirrorless.metadata.fences import MAX_BYTES, deny_write
 from mirrorless.metadata.serverless import target_filter
 from mirrorless.metadata.topic_creation import create
+from mirrorless.modes import Modes
 from mirrorless.operation_log.records import only
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, StepFailed, ends_forward_flow
+from mirrorless.operations.steps.context import OperationStep, StepFailed
 from mirrorless.operations.steps.fence import changing_fence
 from mirrorless.operations.turns import copied_ends, start_paused, stop_flow
 
@@ -46,11 +46,12 @@ class OpenStep(OperationStep):
 
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Compare topics and ACLs of both clusters."""
-        counts = context.recorded_counts()
-        if keeps_names(context.forward) and "fence" in context.operation.steps:
+        counts, modes = context.recorded_counts(), Modes(context.forward)
+        named_twice = modes.second_names(counts)
+        if not named_twice and "fence" in context.operation.steps:
             _refuse_new(context, counts)
         there = partition_counts(context.target.metadata())
-        missing = [] if keeps_names(context.forward) else [topic for topic in counts if topic not in there]
+        missing = [topic for topic in named_twice if topic not in there]
         fewer = [
             f"{topic} has {count_of(there[topic], 'partition')} on {context.forward.target.alias}, and {count} on "
             f"{context.forward.source.alias}: keys map to other partitions"
@@ -64,14 +65,14 @@ class OpenStep(OperationStep):
             "acls": {kind.name: [asdict(acl) for acl in some] for kind, some in acls.items()},
             "lift": _to_lift(context, counts),
             "fewer": fewer,
-            "stops": ends_forward_flow(context),
+            "stops": modes.ends_with_a_move,
         }
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Stop the flow if it keeps names, lift earlier fences, create topics, add ACLs."""
         context.check()
         ends = {}
-        if ends_forward_flow(context):
+        if planned["stops"]:
             stop_flow(context)
             ends = copied_ends(context, drained="drain" in context.operation.steps)
         for fence in planned["lift"].values():

@@ -12,7 +12,7 @@ from mirrorless.clusters.topics import partition_counts
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError
-from mirrorless.loops import keeps_names
+from mirrorless.modes import Modes
 from mirrorless.operations.drill.checks import check_all
 from mirrorless.operations.drill.gather import gather
 from mirrorless.operations.producers import active_producers
@@ -60,8 +60,8 @@ class PreflightStep(OperationStep):
             chance=random.Random(),  # noqa: S311 -- a sample
         )
         results += check_all(facts)
-        if not keeps_names(context.forward):
-            single = _subscriptions(context, {one.group for one in facts.plan.forecasts})
+        if topics := Modes(context.forward).second_names(context.counts()):
+            single = _subscriptions(context, set(topics), {one.group for one in facts.plan.forecasts})
             results.append(single)
             if single.status is Status.WARNING:
                 context.warnings.append(f"{single.check}: {single.text}")
@@ -103,7 +103,7 @@ def _examined(flow: Flow) -> list[CheckResult]:
     ]
 
 
-def _subscriptions(context: OperationContext, groups: set[str]) -> CheckResult:
+def _subscriptions(context: OperationContext, topics: set[str], groups: set[str]) -> CheckResult:
     """Whether groups subscribe to both names that a topic has after the move.
 
     Judged by topics that have both names on the source: members do not show names of topics that do not exist.
@@ -113,7 +113,7 @@ def _subscriptions(context: OperationContext, groups: set[str]) -> CheckResult:
         known = subscriptions(flow.source, groups)
     except ClusterError as error:
         return not_checked(check, UnreadPart(str(error)))
-    topics, separator = context.counts().keys(), flow.replication_policy_separator
+    separator = flow.replication_policy_separator
     there = partition_counts(context.source.metadata()).keys()
     found = [
         (group, topic)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import partition_counts
+from mirrorless.copy.api import copy_once
 from mirrorless.metadata.plan import replicated
+from mirrorless.modes import Modes
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.turn_translation import progress_translator
-from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of, takes_turns
+from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
 from mirrorless.operations.steps.stranded_tail import SAID, TOPIC, plan_tail, settle_tail, undo_emptied
 from mirrorless.policy import policy_for
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.backlog import Backlog
     from mirrorless.operations.steps.context import OperationContext
+    from mirrorless.settings import Flow
 
 _WALKING_S: Final = 60.0
 
@@ -34,9 +36,14 @@ class StrandedStep(OperationStep):
 
     name = "stranded"
 
+    @staticmethod
+    def way(flow: Flow, wanted: str) -> str:
+        """Return what happens with a tail, where `wanted` is asked for: the first words of a sentence."""
+        return "copies" if Modes(flow).other_turn is None else f"--stranded {wanted} for"
+
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Count what is missing."""
-        if takes_turns(context):
+        if Modes(context.forward).other_turn is not None:
             return plan_tail(context)
         if context.reverse is None:
             raise StepFailed(
@@ -55,7 +62,7 @@ class StrandedStep(OperationStep):
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Wait until they are copied, or copy them."""
-        if takes_turns(context):
+        if "how" in planned:
             return settle_tail(context, planned)
         until = time.monotonic() + context.request.drain_timeout_s
         assert context.reverse is not None
@@ -80,7 +87,7 @@ class StrandedStep(OperationStep):
 
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
         """Set the state that the flow had; copies stay."""
-        if takes_turns(context):
+        if "how" in data:
             with closing(TargetStates(context.forward)) as states:
                 states.write(TargetState.STOPPED, by=context.writer)
             undo_emptied(context, data)

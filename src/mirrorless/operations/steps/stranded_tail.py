@@ -21,23 +21,24 @@ from mirrorless.clusters.topics import (
     partition_counts,
     topic_ids,
 )
-from mirrorless.copy.progress.epoch_kind import EpochKind
-from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.copy.api import copy_once
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.metadata.plan import replicated
+from mirrorless.modes import Modes
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.inverse_translation import InverseTranslator
 from mirrorless.offsets.translation import Translated
 from mirrorless.offsets.turn_translation import translator_of
 from mirrorless.operation_log.records import OperationKind
-from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.drill.records import Wanted, read_slices
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import StepFailed, places_of
 from mirrorless.operations.steps.stranded_topics import copy_tails, empty_topics, ends_of_tails
-from mirrorless.operations.turns import exact_topics, newest_epochs, next_starts, start_turn
+from mirrorless.operations.turns import newest_epochs, next_starts, start_turn
 from mirrorless.policy import policy_for
+from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.topic import ProgressTopic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,7 +92,7 @@ def plan_tail(context: OperationContext) -> dict[str, Any]:
             [one.text for one in writing],
         )
     records = _counted(context, tails)
-    exact = exact_topics(context.forward, starts) - set(again)
+    exact = Modes(context.forward).keeps_offsets_in_turns(starts) - set(again)
     in_exact = [place for place in places if place[0] in exact]
     _refuse_open_transactions(context, in_exact)
     beyond = {place for place in in_exact if tails[place][1] > starts[place[0]][place[1]]}

@@ -106,6 +106,7 @@ function box(cluster, x, y, { width, height }) {
   const small = height < 80;
   const middle = x + width / 2;
   const facts = [cluster.state];
+  if (cluster.kafka !== null && !small) facts.push(`Kafka ${cluster.kafka}`);
   if (cluster.brokers !== null && !small) facts.push(plural(cluster.brokers, "broker"));
   if (cluster.answer_ms !== null && cluster.state !== "unavailable") facts.push(`${cluster.answer_ms} ms`);
   const text = facts.join(" · ");

@@ -23,9 +23,9 @@ from mirrorless.copy.engines.outcome import BoundedEnd
 from mirrorless.copy.engines.work_meter import WorkMeter
 from mirrorless.copy.partition.lease_rows import summary
 from mirrorless.copy.planning.run_order import RunOrder
-from mirrorless.copy.progress.run_marks import WHOLE, Share
 from mirrorless.copy.slot.added_partitions import is_share_of
 from mirrorless.errors import ClusterUnavailable, ConfigurationError, FlowPaused, MirrorlessError
+from mirrorless.progress.run_marks import WHOLE, Share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.flow.memory_limits import MemoryLimits
     from mirrorless.copy.flow.reference import FlowRef
     from mirrorless.copy.partition.lease_rows import LeaseRow, Report
-    from mirrorless.copy.progress.engine_choice import EngineName
+    from mirrorless.progress.engine_choice import EngineName
     from mirrorless.settings import Flow
 
 RUNS: Final = 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from contextlib import suppress
@@ -11,17 +12,15 @@ from pyspark.errors import PySparkException
 
 from mirrorless.copy.engines.lease_run import HOLDOVER_S
 from mirrorless.copy.engines.outcome import GAVE_UP, LANDING_S, BoundedEnd, CopyOutcome
-from mirrorless.copy.engines.spark.executors import executor_cores
 from mirrorless.copy.engines.spark.query import start_copy
-from mirrorless.copy.engines.spark.slot_count import SlotCount
 from mirrorless.copy.engines.work_meter import WorkMeter
-from mirrorless.copy.partition.lease_rows import without_lease
-from mirrorless.copy.progress.mark_writer import take_back
-from mirrorless.copy.progress.run_marks import run_in
+from mirrorless.copy.partition.lease_rows import summary, without_lease
 from mirrorless.errors import MirrorlessError
+from mirrorless.progress.mark_writer import take_back
+from mirrorless.progress.run_marks import run_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -29,6 +28,54 @@ if TYPE_CHECKING:
     from mirrorless.copy.engines.control import Control
     from mirrorless.copy.flow.reference import FlowRef
     from mirrorless.copy.partition.lease_rows import Report
+
+SLOT_BYTES_PER_S: Final = 20_000_000
+"""What one slot surely copies: a twentieth of what was measured of one core, and the figure of docs/cost.md."""
+BEHIND_S: Final = 30
+"""A flow is behind if it has more left than arrives in so many seconds."""
+
+
+class SlotCount:
+    """The slots of successive leases, between one and the executors' cores.
+
+    The first lease has as many slots as cores, and so has every lease after one that left the flow behind. Others have
+    as many as the rate of the last lease needs, and at least half as many as before. With one slot the copy continues
+    between two leases; several pause.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since = clock()
+        self._slots: int | None = None
+
+    def after(self, reports: Sequence[Report], *, cores: int) -> int:
+        """Return the number of slots for the next lease; `reports` is empty if the last one was not planned."""
+        now = self._clock()
+        seconds, self._since = max(now - self._since, 1.0), now
+        before = self._slots or cores
+        wanted = before
+        if reports:
+            # What is halted, or left to another run, does not come faster with more slots.
+            copied = summary([one for one in reports if one.state != "halted" and not one.waits])
+            behind = copied.lag_records > BEHIND_S * copied.records / seconds
+            needed = math.ceil(copied.copied_bytes / seconds / SLOT_BYTES_PER_S)
+            wanted = cores if behind else max(needed, before // 2, 1)
+        self._slots = min(wanted, cores)
+        return self._slots
+
+
+def executor_cores(spark: SparkSession) -> int | None:
+    """Return the cores of the executors that are there; None where slots are threads of this process.
+
+    A slot's task lasts the whole lease, so of more slots than cores some would wait for the next one to begin.
+    """
+    context = spark.sparkContext
+    cores = context.getConf().get("spark.executor.cores")
+    if cores is None or (context.master or "local").startswith("local"):
+        return None
+    executors = context._jsc.sc().statusTracker().getExecutorInfos()  # the driver is one
+    return max(1, len(executors) - 1) * int(cores)
+
 
 _LOOK_EVERY_S: Final = 0.1
 _TICK_S: Final = 0.02

@@ -3,24 +3,51 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.lease_plans import LeasePlans
-from mirrorless.copy.engines.spark.row_schemas import as_tuple, spark_schema
 from mirrorless.copy.flow.reference import FlowRef
 from mirrorless.copy.partition.lease_rows import LeaseRow
-from mirrorless.copy.progress.run_marks import run_in
+from mirrorless.progress.run_marks import run_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql.types import StructType
 
+    from mirrorless.copy.partition.lease_rows import Report
     from mirrorless.copy.planning.run_order import RunOrder
     from mirrorless.settings import Flow
+
+_TYPES: Final[dict[str, tuple[str, pa.DataType]]] = {
+    "str": ("string", pa.string()),
+    "int": ("bigint", pa.int64()),
+    "bool": ("boolean", pa.bool_()),
+}
+
+
+def spark_schema(row: type[LeaseRow | Report]) -> str:
+    """Spark's DDL for a row class, its fields in order."""
+    return ", ".join(f"{name} {spark}" for name, spark, _ in _columns(row))
+
+
+def arrow_schema(row: type[LeaseRow | Report]) -> pa.Schema:
+    """Arrow's schema for a row class, of the same widths as Spark's."""
+    return pa.schema([pa.field(name, arrow) for name, _, arrow in _columns(row)])
+
+
+def _columns(row: type[LeaseRow | Report]) -> list[tuple[str, str, pa.DataType]]:
+    return [(item.name, *_TYPES[str(item.type).split(" ", maxsplit=1)[0]]) for item in fields(row)]
+
+
+def as_tuple(row: LeaseRow) -> tuple[Any, ...]:
+    """A lease's row as Spark's data source wants it."""
+    return tuple(getattr(row, item.name) for item in fields(row))
 
 
 class SlotLease(InputPartition):

@@ -12,8 +12,7 @@ from pyspark import TaskContext
 
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.lease_run import run_lease
-from mirrorless.copy.engines.spark.lease_source import PartitionLeases
-from mirrorless.copy.engines.spark.row_schemas import arrow_schema, spark_schema
+from mirrorless.copy.engines.spark.lease_source import PartitionLeases, arrow_schema, spark_schema
 from mirrorless.copy.partition.lease_rows import LeaseRow, Report
 
 if TYPE_CHECKING:
