@@ -165,12 +165,13 @@ class SimulatedRequests:
 
     def ask_without_reconnecting(self, node: int, request: Any) -> Any:  # noqa: ANN401
         """Send a request over the connection of the last one, which brokers close when it was idle for long."""
+        self._wire.process.about_to_write()
         opened = self._used.get(node)
         world_idle_s = self._wire.process.world.now - self._true(node)
         if opened is None or world_idle_s > IDLE_MS / 1000:
             self._used.pop(node, None)
             raise kafka_errors.NodeNotReadyError(node)
-        return self._change(lambda: self._answer(node, request), node=node)
+        return self._sent(lambda: self._answer(node, request), node=node)
 
     def _true(self, node: int) -> float:
         """When the last request to a broker was answered, by the broker's clock."""
@@ -187,8 +188,11 @@ class SimulatedRequests:
         except Unanswered:
             raise kafka_errors.KafkaTimeoutError("no answer") from None
 
-    def _change(self, carry_out: Callable[[], Any], *, node: int | None = None) -> Any:  # noqa: ANN401
+    def _change(self, carry_out: Callable[[], Any]) -> Any:  # noqa: ANN401
         self._wire.process.about_to_write()
+        return self._sent(carry_out)
+
+    def _sent(self, carry_out: Callable[[], Any], *, node: int | None = None) -> Any:  # noqa: ANN401
         try:
             return self._wire.simply(carry_out, seconds=_REQUEST_S, node=node, again=False)
         except Unanswered:

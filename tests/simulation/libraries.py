@@ -174,6 +174,21 @@ class SimulatedAdmin:
 
         return self._each([one.topic for one in some], carry_out, _REQUEST_S, changes=True)
 
+    def delete_topics(self, topics: Iterable[str], **_: Any) -> dict[str, Future[Any]]:  # noqa: ANN401
+        """Delete topics by name."""
+        some = list(topics)
+
+        def carry_out() -> dict[str, Any]:
+            found: dict[str, Any] = {}
+            for name in some:
+                there = name in self._cluster.topics
+                found[name] = None if there else _failed(KafkaError.UNKNOWN_TOPIC_OR_PART)
+                if there:
+                    self._cluster.delete(name)
+            return found
+
+        return self._each(some, carry_out, _REQUEST_S, changes=True)
+
     def create_partitions(self, counts: Iterable[Any], **_: Any) -> dict[str, Future[Any]]:  # noqa: ANN401
         """Add partitions."""
         some = list(counts)

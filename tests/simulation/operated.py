@@ -16,6 +16,7 @@ from mirrorless.clusters import admin as admin_module
 from mirrorless.clusters import clients as cluster_clients
 from mirrorless.clusters import side_by_side
 from mirrorless.copy.engines import lease_run
+from mirrorless.operations import switches
 from mirrorless.operations.steps import preflight
 from mirrorless.protocol import clients as protocol_clients
 from tests.simulation import system_threads as threads
@@ -26,7 +27,8 @@ from tests.simulation.network import SharedLink, SimulatedLoop, current_process
 from tests.simulation.world import clock, install, uninstall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from mirrorless.kafka_python.connection_manager import Node
 
@@ -77,6 +79,17 @@ def _cluster_client(net: SimulatedLoop, *, config: Mapping[str, Any], **_: Any) 
     return client
 
 
+def _stopped_before(throw: Callable[..., None]) -> Callable[..., None]:
+    """A process may be stopped before it replaces the switch's file."""
+
+    def file(path: Path, servers: str, number: int) -> None:
+        if number:
+            current_process().about_to_write()
+        throw(path, servers, number)
+
+    return file
+
+
 def _uuid4() -> uuid.UUID:
     return uuid.UUID(int=random.getrandbits(128))
 
@@ -96,6 +109,7 @@ def operated() -> Iterator[None]:
         monkeypatch.setattr(lease_run, "_slots", PerProcess("slots"))
         monkeypatch.setattr(preflight, "examine", lambda _: [])  # `mirrorless doctor` opens sockets
         monkeypatch.setattr(uuid, "uuid4", _uuid4)
+        monkeypatch.setattr(switches, "_file", _stopped_before(switches._file))
         monkeypatch.setattr(settings, "load", lru_cache(maxsize=4)(settings.load))  # nobody edits the file
         monkeypatch.setattr(clock, "sleeps", threads.sleep)
         clocks, locks = install(), threads.install()

@@ -103,6 +103,7 @@ class Setup:
     copier_stops: int
     stays_s: float
     stranded: str
+    returns_s: float
     steps: tuple[Step, ...]
 
 
@@ -162,6 +163,7 @@ def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
         copier_stops=random.choice((0, 0, 0, *range(1, 8))),
         stays_s=random.choice((0.2, 2.0, 8.0)),
         stranded=random.choice(("topic", "leave", "reset")),
+        returns_s=random.choice((1.0, 12.0, 12.0, 12.0)),
         steps=tuple(sorted(steps, key=lambda one: one.at)),
     )
     some = random.sample(list(KINDS), k=random.choice((1, 2, 4, len(KINDS))))
@@ -459,6 +461,10 @@ class Operating:
         busy = [one for one in self.given if not (one.thread.over or one.process.dead or one.process.suspended)]
         if busy and not step.interrupts and waited_s < _PATIENCE_S:
             self.world.later(1.0, None, partial(self._give, step, waited_s + 1.0))
+            return
+        if step.command.startswith("failback") and not step.interrupts and waited_s < _PATIENCE_S:
+            # Producers have to be away from the old cluster for ten seconds.
+            self.world.later(self.setup.returns_s, None, partial(self._give, step, _PATIENCE_S))
             return
         self._left -= 1
         given = self._begun(step.command, ahead_s=step.ahead_s)
