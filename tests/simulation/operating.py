@@ -248,10 +248,15 @@ class _TimeLeft:
 
 
 class Operating:
-    """One schedule; `without` are numbers of faults that are left out, after them numbers of steps."""
+    """One schedule; `without` are numbers of faults that are left out, after them numbers of steps.
 
-    def __init__(self, seed: int, *, without: Collection[int] = (), trace: bool = False) -> None:
-        self.setup, self.faults = setup_of(seed)
+    A `setup` without faults is for what a test gives in place of the seed's.
+    """
+
+    def __init__(
+        self, seed: int, *, without: Collection[int] = (), trace: bool = False, setup: Setup | None = None
+    ) -> None:
+        self.setup, self.faults = setup_of(seed) if setup is None else (setup, [])
         self._without = frozenset(without)
         self.world = world = World(seed)
         world.trace = [] if trace else None
@@ -341,13 +346,14 @@ class Operating:
             self._wait(self._idle, _ENDS_S, "operators have not ended")
             self._finish()
         except Violation as error:
-            raise Violation(f"{error}; {'; '.join(self._story())}") from None
+            raise Violation(f"{error}; {'; '.join(self.story())}") from None
         finally:
             threads.end_all()
             world.close()
             self._folder.cleanup()
 
-    def _story(self) -> list[str]:
+    def story(self) -> list[str]:
+        """What came of each command."""
         return [
             f"{one.command}: "
             + (

@@ -11,8 +11,9 @@ import pytest
 
 from tests.simulation import planting
 from tests.simulation.operated import operated
-from tests.simulation.operating import setup_of
+from tests.simulation.operating import Operating, Setup, Step, setup_of
 from tests.simulation.running import run_seed
+from tests.simulation.world import clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,29 @@ def test_one_seed_is_one_schedule(product: None) -> None:
     assert _timeless(one.trace) == _timeless(other.trace)
     assert one.events == other.events
     assert one.copied == other.copied > 0
+
+
+@pytest.mark.parametrize("ahead_s", [0.0, 120.0, -120.0])
+def test_a_failback_notices_late_writers_whatever_its_clock_says(product: None, ahead_s: float) -> None:
+    """They write to the old cluster for eight seconds after the failover, the failback begins after one."""
+    setup = Setup(
+        turns=True,
+        identical=False,
+        fence="config",
+        partitions=1,
+        copies=False,
+        checkpoints=False,
+        reads=False,
+        copier_stops=0,
+        stays_s=8.0,
+        stranded="reset",
+        returns_s=1.0,
+        steps=(Step(8.0, "failover B"), Step(11.0, "failback A", ahead_s)),
+    )
+    schedule = Operating(1, setup=setup)
+    clock.world = schedule.world
+    schedule.run()
+    assert schedule.story()[:2] == ["failover B: completed", "failback A: producers write to A: stop them"]
 
 
 def _timeless(trace: list[str]) -> list[str]:
