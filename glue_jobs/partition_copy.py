@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mirrorless.copy.api import Control, FlowRef
 from mirrorless.copy.engines.spark.job import copy_flow
+from mirrorless.group_sync.following import following
 from mirrorless.publishing.cloudwatch import CloudWatch
 from mirrorless.publishing.glue_session import glue_session, job_arguments
 from mirrorless.publishing.job_log import JobLog
@@ -43,6 +44,7 @@ def main(
         log = JobLog(place.flow, metrics and ended.enter_context(metrics))
         if arguments.release:
             log.started(arguments.release, version=version_of(arguments.config))
+        ended.enter_context(following(place.load(), None if told else log.noted))
         return copy_flow(
             spark,
             place,

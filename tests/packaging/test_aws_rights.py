@@ -231,7 +231,7 @@ def test_policies_are_well_formed_and_no_larger_than_iam_takes(
     documents += [
         policy["PolicyDocument"] for role in roles.of_type("AWS::IAM::Role").values() for policy in role["Policies"]
     ]
-    assert len(documents) == (18 if both_ways == "false" else 19)
+    assert len(documents) == (19 if both_ways == "false" else 20)
     for document in documents:
         # Attributes of resources are ARNs that only AWS knows.
         text = re.sub(r"<[^>]+>", "arn:aws:any:::thing", json.dumps(document))

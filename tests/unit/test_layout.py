@@ -159,6 +159,17 @@ def test_a_class_name_is_one_class() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
+COPIER_LINES = 12_100
+COPIER_MODULES = 78
+
+
+def test_the_copier_does_not_grow() -> None:
+    """`find src/mirrorless/copy -name '*.py' | xargs wc -l`, and as many files without `__init__.py`."""
+    files = list((PACKAGE / "copy").rglob("*.py"))
+    assert sum(len(path.read_text().splitlines()) for path in files) <= COPIER_LINES
+    assert sum(path.name != "__init__.py" for path in files) <= COPIER_MODULES
+
+
 def test_scripts_of_functions_and_jobs_stay_thin() -> None:
     root = PACKAGE.parents[1]
     scripts = [*root.glob("functions/*/app.py"), *root.glob("glue_jobs/*.py")]

@@ -42,7 +42,8 @@ def failover_plan(file: str, *, target: str, groups: str, as_json: bool) -> None
     """Forecast what a failover would cost each consumer group.
 
     Prints what each group would read again or skip, and what would be lost, if it moved to the target now. Writes
-    nothing. If the source does not answer, the forecast is made from the last checkpoints.
+    nothing. If the source does not answer, the forecast is made from the last checkpoints. What the operation would do,
+    step by step, is shown by `mirrorless failover --dry-run`.
 
     Exit status 0: every flow has a forecast; 2: a target does not answer, or no flow leads there.
     """

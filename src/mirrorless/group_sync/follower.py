@@ -37,7 +37,7 @@ _TURN_EVERY_S: Final = 5.0
 _FLUSH_S: Final = 5.0
 _GIVE_UP_S: Final = 60.0
 """Then the checkpoint runs are left to find an answer, and to report that there is none."""
-_READ_AGAIN_S: Final = 600.0
+_READ_AGAIN_S: Final = 60.0
 """How soon `__consumer_offsets` is tried again where it could not be read."""
 _NOT_THE_LAST: Final = (How.BEYOND, How.EMPTY, How.NEAREST)
 """Answers that are later once the copy, or what is known of it, has reached the commit."""
@@ -172,11 +172,12 @@ class GroupFollower:
             return
         answers = self.translator.translate(wanted, deadline=time.monotonic() + _WALKING_S)
         self._others.read()
+        remotes = {place: (self.translator.remote(place[0]), place[1]) for place in wanted}
         chosen: dict[str, dict[TopicPartition, tuple[TopicPartition, Committed, bool]]] = {}
         for (group, place), one in self._waiting.items():
             answer = answers[place][one.committed.offset]
             if isinstance(answer, Translated):
-                remote = (self.translator.remote(place[0]), place[1])
+                remote = remotes[place]
                 at = self._others.earliest(group, remote, answer.downstream)
                 last = answer.how not in _NOT_THE_LAST or self._is_reached(place, one.committed.offset)
                 chosen.setdefault(group, {})[remote] = place, Committed(at, one.committed.metadata), last

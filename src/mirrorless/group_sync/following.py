@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Literal
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _PAUSE_S: Final = 5.0
+_log = logging.getLogger(__name__)
 _followers: dict[str, tuple[Flow, GroupFollower]] = {}
 """Kept by flow: a function that is invoked again does not read the topics from their beginnings."""
 _lock: Final = threading.Lock()
@@ -30,16 +32,16 @@ def follows(flow: Flow) -> bool:
 @contextmanager
 def following(
     flow: Flow,
-    tell: Callable[[Literal["info", "warning", "error"], str], None],
+    tell: Callable[[Literal["info", "warning", "error"], str], None] | None = None,
     *,
     measured: Callable[[FollowReport], None] = lambda _report: None,
 ) -> Iterator[None]:
     """Follow the groups of a flow for as long as the context lasts.
 
-    `tell` gets the level and the text of a line for the log, `measured` the report of each step.
+    `tell` gets the level and the text of a line; without it lines are logged. `measured` gets the report of each step.
     """
     ended = threading.Event()
-    thread = threading.Thread(target=follow, args=(flow, tell, measured, ended), name="groups", daemon=True)
+    thread = threading.Thread(target=follow, args=(flow, tell or _logged, measured, ended), name="groups", daemon=True)
     if follows(flow):
         thread.start()
     try:
@@ -82,6 +84,10 @@ def follow(
         if kept is not None:
             kept.close()
         ended.wait(_PAUSE_S)
+
+
+def _logged(level: str, text: str) -> None:
+    _log.log(logging.getLevelNamesMapping()[level.upper()], text)
 
 
 def _taken(flow: Flow) -> GroupFollower | None:

@@ -202,7 +202,7 @@ class _Terminal:
         self.console.print(f"{flow}: {records:,} records, {copied_bytes / _MEGA:,.1f} MB copied{end}", highlight=False)
 
 
-class _Waiting:
+class _WaitingFlow:
     """What a flow waits for, and since when; the time is computed when it is drawn."""
 
     def __init__(self, flow: str, text: str) -> None:
@@ -220,7 +220,7 @@ class LiveTable(_Terminal):
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self._views: dict[str, Sequence[TopicView]] = {}
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, _WaitingFlow] = {}
         self._live = Live(console=console, refresh_per_second=_DRAWN_PER_S)
 
     def __enter__(self) -> LiveTable:
@@ -241,7 +241,7 @@ class LiveTable(_Terminal):
         if text == (before.text if before else ""):
             return
         if text:
-            self._waiting[flow] = _Waiting(flow, text)
+            self._waiting[flow] = _WaitingFlow(flow, text)
         else:
             del self._waiting[flow]
         self._draw()

@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from confluent_kafka import KafkaException
+
 from mirrorless.clusters.compaction import CLEANUP_POLICY, COMPACT
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.consumers import first_records
@@ -56,7 +58,7 @@ def examine_records(
         return ()
     try:
         _examine(flow, source, {topic: counts[topic] for topic in chosen}, known, counts)
-    except MirrorlessError as error:
+    except (MirrorlessError, KafkaException) as error:
         _log.debug("%s: topics are recognised by their names only: %s", flow.name, error)
     return [topic for topic in examined_on(flow.source).unread if topic in chosen]
 

@@ -40,6 +40,8 @@ class OtherSources:
 
     def earliest(self, group: str, place: TopicPartition, downstream: int) -> int:
         """Return the earliest of this offset on the target and the other flows' last checkpoints of the group."""
+        if not self._topics:
+            return downstream
         others = (topic.last(group, place) for topic in self._topics)
         return min([downstream, *(one.downstream for one in others if one is not None)])
 

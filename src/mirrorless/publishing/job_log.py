@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class JobLog:
-    """Logs one flow, `A->B`; each line has `flow` and `event`: `Start`, `Lease` with totals, `Trouble` with `error`."""
+    """Logs one flow, `A->B`; each line has `flow` and `event`: `Start`, `Lease` with totals, `Trouble`, `Note`."""
 
     def __init__(self, flow: str, cloudwatch: CloudWatch | None) -> None:
         self._flow = flow
@@ -32,6 +32,10 @@ class JobLog:
     def trouble(self, text: str) -> None:
         """Log an error; for `copy_flow`'s `on_trouble`."""
         self._line("Trouble", error=text)
+
+    def noted(self, level: str, text: str) -> None:
+        """Log what goes on beside the copy; `level` is `info`, `warning` or `error`."""
+        self._line("Note", **{level: text})
 
     def _line(self, event: str, **fields: object) -> None:
         print(json.dumps({"flow": self._flow, "event": event} | fields), flush=True)  # noqa: T201 -- Glue's log

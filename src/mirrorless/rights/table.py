@@ -170,10 +170,26 @@ def _of_copy() -> tuple[Row, ...]:
     return tuple(found)
 
 
-_FOLLOW: Final = Row(
-    Function.COPY, _S, On.GROUP_COMMITS, Operation.READ, "follow groups", When.AT_ONCE, Function.CHECKPOINT
+_FOLLOWING: Final = tuple(
+    Row(Function.PARTITION_COPY, *row, Function.CHECKPOINT)
+    for row in (
+        (_S, On.GROUPS, Operation.DESCRIBE, "follow groups", When.GROUP_OFFSETS),
+        (_S, On.OFFSET_SYNCS, Operation.READ, "translate offsets", When.SYNCS_ON_SOURCE),
+        (_S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics", When.SHARED),
+        (_T, On.OFFSET_SYNCS, Operation.READ, "translate offsets", When.SYNCS_ON_TARGET),
+        (_T, On.REMOTE_TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics", When.SHARED),
+        (_T, On.CHECKPOINTS, Operation.READ, "read earlier checkpoints", When.GROUP_OFFSETS),
+        (_T, On.CHECKPOINTS, Operation.WRITE, "write checkpoints", When.GROUP_OFFSETS),
+        (_T, On.GROUPS, Operation.DESCRIBE, "find active groups, read offsets", When.GROUP_OFFSETS),
+        (_T, On.GROUPS, Operation.READ, "commit offsets", When.GROUP_OFFSETS),
+    )
 )
-ROWS: Final = (*_ALONE, *_of_copy(), _FOLLOW)
+"""The job follows groups while it copies, as the function `copy` does."""
+_FEEDS: Final = tuple(
+    Row(function, _S, On.GROUP_COMMITS, Operation.READ, "follow groups", When.AT_ONCE, Function.CHECKPOINT)
+    for function in (Function.PARTITION_COPY, Function.COPY)
+)
+ROWS: Final = (*_ALONE, *_FOLLOWING, *_of_copy(), *_FEEDS)
 
 
 def functions_of(flow: Flow) -> frozenset[Function]:

@@ -106,11 +106,13 @@ function box(cluster, x, y, { width, height }) {
   const small = height < 80;
   const middle = x + width / 2;
   const facts = [cluster.state];
-  if (cluster.kafka !== null && !small) facts.push(`Kafka ${cluster.kafka}`);
-  if (cluster.brokers !== null && !small) facts.push(plural(cluster.brokers, "broker"));
+  const about = [];
+  if (cluster.kafka !== null && !small) about.push(`Kafka ${cluster.kafka}`);
+  if (cluster.brokers !== null && !small) about.push(plural(cluster.brokers, "broker"));
   if (cluster.answer_ms !== null && cluster.state !== "unavailable") facts.push(`${cluster.answer_ms} ms`);
   const text = facts.join(" · ");
-  const line = y + height / 2 - (small ? 4 : 14) - (cluster.marks.length ? 11 : 0);
+  const below = small ? 20 : about.length ? 60 : 42;
+  const line = y + height / 2 - (small ? 4 : below / 2 - 6) - (cluster.marks.length ? 11 : 0);
   return svg(
     "g",
     { class: `cluster ${kind}` },
@@ -118,8 +120,9 @@ function box(cluster, x, y, { width, height }) {
     svg("rect", { x, y, width, height, rx: 10 }),
     label(middle, line, cut(cluster.alias, Math.floor(width / 9)), { class: "alias" }),
     small ? null : label(middle, line + 20, cut(cluster.bootstrap_servers, Math.floor(width / 6.8)), { class: "servers" }),
-    marked(middle, line + (small ? 20 : 42), kind, text, 12, { class: "facts" }),
-    cluster.marks.length ? marked(middle, line + (small ? 40 : 64), cluster.marks[cluster.marks.length - 1][0], (small ? cluster.marks.slice(-1) : cluster.marks).map(([, mark]) => mark).join(" · "), 12, { class: "facts here" }) : null,
+    about.length ? label(middle, line + 38, about.join(" · "), { class: "servers" }) : null,
+    marked(middle, line + below, kind, text, 12, { class: "facts" }),
+    cluster.marks.length ? marked(middle, line + below + (small ? 20 : 22), cluster.marks[cluster.marks.length - 1][0], (small ? cluster.marks.slice(-1) : cluster.marks).map(([, mark]) => mark).join(" · "), 12, { class: "facts here" }) : null,
   );
 }
 
