@@ -62,7 +62,7 @@ SAID: Final = {
 _WALKING_S: Final = 60.0
 _PATIENCE_S: Final = 5.0
 _ACTIVE_S: Final = 10.0
-"""How long nothing may be written to a tail before it is dealt with."""
+"""How long nothing may be written to the old cluster before its tail is copied or emptied."""
 _LAST: Final = 5
 
 
