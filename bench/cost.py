@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.copy.planning.dealing import QUARTER
 from mirrorless.functions.engine_decision import CARRIED
 from mirrorless.metrics import FLOW, METRICS, TOPIC, Emitter
 
@@ -42,8 +43,8 @@ SMALL_COPY_MB_S: Final = 2.0
 SMALL_COPY_MB: Final = 256
 COPY_PEAK_MB: Final = 140
 """The most memory that a function uses at `SMALL_COPY_MB_S`."""
-COPY_SKEW: Final = 1.6
-"""Of several functions the largest share, in means: partitions are assigned by hash, which gave 1.3 to 2.2."""
+COPY_SKEW: Final = 1 + QUARTER
+"""Of several functions the largest share, in means: shares that differ by no more are not dealt again."""
 COPY_LOAD: Final = CARRIED
 """The share of its rate that a function is planned with; the supervisor leaves a flow to functions below it."""
 COPY_NETWORK_MB_S: Final = 40.0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,13 +77,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     So no worker works on while the others have nothing left.
     """
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = defaultdict(float)
     for name, one in times.read(times.KEPT).items():
-        seconds[_scope(name)] += round(one.seconds)
+        seconds[_scope(name)] += one.seconds
+
+    def order(item: pytest.Item) -> tuple[float, bool]:
+        """What was never timed first, and of that what is more than a file."""
+        scope = _scope(item.nodeid)
+        unknown = 0.0 if times.is_short(scope) else math.inf
+        return -seconds.get(scope, unknown), scope not in (*FOLDERS, OF_THE_BUILD[0])
+
     for item in items:
         if changed.is_for_the_night(item.nodeid):
             item.add_marker(pytest.mark.nightly)
-    items.sort(key=lambda item: -seconds[_scope(item.nodeid)])
+    items.sort(key=order)
 
 
 @pytest.hookimpl(optionalhook=True)

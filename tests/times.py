@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 
 # Of an earlier run of everything: by these a run begins with the longest files. `make test-times KEEP=1` replaces them.
 KEPT = Path(__file__).with_name("times.json")
-# Shorter files are not kept: their order makes no difference.
+# Shorter files of unit tests and documents are not kept: their order makes no difference.
 WORTH_KEEPING_S = 3.0
+
+
+def is_short(name: str) -> bool:
+    """Whether a file of tests that is not kept is a short one."""
+    return name.startswith(("tests/unit/", "tests/docs/"))
 
 
 @dataclass(slots=True)
@@ -101,7 +106,7 @@ def main() -> None:
     times = read(file)
     print("\n".join(table(times, 40)))  # noqa: T201
     if "--keep" in sys.argv[2:]:
-        write(KEPT, {name: one for name, one in times.items() if one.seconds >= WORTH_KEEPING_S})
+        write(KEPT, {name: one for name, one in times.items() if one.seconds >= WORTH_KEEPING_S or not is_short(name)})
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def noticed(bug: Bug | None, tests: str) -> tuple[bool, str]:
         done = subprocess.run(
             [*command, *(f"tests/unit/{path}" for path in tests.split())],
             cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1"},
+            env=os.environ | {"PYTHONPATH": str(source)},
             capture_output=True,
             text=True,
             check=False,
@@ -58,11 +58,13 @@ def main() -> None:
         broken = [name for fails, name in pool.map(lambda tests: noticed(None, tests), sound) if fails]
         if broken:
             sys.exit(f"without a bug these fail: {', '.join(broken)}")
-        results = list(pool.map(lambda bug: noticed(bug, bug.tests), BUGS))
-    for bug, (is_noticed, by) in zip(BUGS, results, strict=True):
-        first_line = bug.right.strip().partition("\n")[0]
-        print(f"{'noticed' if is_noticed else 'NOT NOTICED'}  {bug.file}: {first_line[:70]}  {by}")  # noqa: T201
-    missed = sum(not is_noticed for is_noticed, _ in results)
+        missed = 0
+        results = pool.map(lambda bug: noticed(bug, bug.tests), BUGS)
+        for bug, (is_noticed, by) in zip(BUGS, results, strict=True):
+            first_line = bug.right.strip().partition("\n")[0]
+            result = "noticed" if is_noticed else "NOT NOTICED"
+            print(f"{result}  {bug.file}: {first_line[:70]}  {by}", flush=True)  # noqa: T201
+            missed += not is_noticed
     seconds = time.monotonic() - began
     print(f"{len(BUGS) - missed} of {len(BUGS)} bugs noticed in {seconds:.0f} s")  # noqa: T201
     sys.exit(missed > 0)

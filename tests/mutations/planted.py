@@ -55,13 +55,13 @@ _COPY: Final = (
         "copy/test_partition_state.py copy/test_appender.py copy/test_lease.py",
     ),
     Bug(
-        "copy/progress/run_marks.py",
+        "progress/run_marks.py",
         "if mark.claim < self._deleted.get(key, -1):",
         "if False:",
         "copy/test_run_marks.py",
     ),
     Bug(
-        "copy/progress/run_marks.py",
+        "progress/run_marks.py",
         "key=lambda mark: mark.claim,\n        )\n\n    def watched",
         "key=lambda mark: -mark.claim,\n        )\n\n    def watched",
         "copy/test_run_marks.py",
@@ -143,16 +143,19 @@ _SETTINGS_AND_METADATA: Final = (
         "settings/precedence.py",
         'return first(entries, f"{flow}.{key}", key)',
         'return first(entries, key, f"{flow}.{key}")',
-        "settings/test_precedence.py",
+        "settings/test_precedence.py settings/test_load.py",
     ),
     Bug(
         "settings/precedence.py",
         'return first(entries, key, f"{target}.{key}")',
         "return first(entries, key)",
-        "settings/test_precedence.py",
+        "settings/test_precedence.py settings/test_load.py",
     ),
     Bug(
-        "settings/precedence.py", 'if (side, role) != ("target", "producer") else {}', "", "settings/test_precedence.py"
+        "settings/precedence.py",
+        'if (side, role) == ("target", "producer"):',
+        "if False:",
+        "settings/test_precedence.py settings/test_load.py",
     ),
     Bug(
         "settings/masking.py",

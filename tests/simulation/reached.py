@@ -85,8 +85,8 @@ def main() -> None:
             folders[name][1] += len(wanted)
         if options.missing and len(there) < len(wanted):
             print(f"{path.relative_to(COPIER)}: {sorted(wanted - there)}")  # noqa: T201
-    for name, (there, wanted) in folders.items():
-        print(f"{name:24} {there:6} of {wanted:6} lines, {there * 100 // max(1, wanted)} %")  # noqa: T201
+    for name, (some, every) in folders.items():
+        print(f"{name:24} {some:6} of {every:6} lines, {some * 100 // max(1, every)} %")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ import time
 import traceback
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -59,10 +59,17 @@ SCHEDULES: dict[str, type[Copying | Operating]] = {"copy": Copying, "operations"
 PREPARED: dict[str, Callable[[], AbstractContextManager[None]]] = {"copy": prepared, "operations": operated}
 
 
-def run_seed(seed: int, *, of: str = "copy", without: Collection[int] = (), trace: bool = False) -> Outcome:
-    """Run one schedule."""
+def run_seed(
+    seed: int,
+    *,
+    of: str = "copy",
+    without: Collection[int] = (),
+    setup: Any = None,  # noqa: ANN401 -- each kind of schedule has its own
+    trace: bool = False,
+) -> Outcome:
+    """Run one schedule; `without` and `setup` are as of `Copying` and `Operating`."""
     random.seed(seed)  # the jitter of pauses
-    schedule = SCHEDULES[of](seed, without=without, trace=trace)
+    schedule = SCHEDULES[of](seed, without=without, setup=setup, trace=trace)
     clock.world = schedule.world
     outcome, began = Outcome(seed), time.process_time()
     gc.disable()
@@ -85,14 +92,31 @@ def run_seed(seed: int, *, of: str = "copy", without: Collection[int] = (), trac
 
 
 def shrunk(seed: int, outcome: Outcome, *, of: str = "copy") -> str:
-    """The faults of a failing seed that it needs to fail, one a line."""
-    schedule = SCHEDULES[of](seed)
-    faults = schedule.may_be_left_out
-    schedule.world.close()
+    """The setup and the faults that a failing seed needs to fail, one a line: the least of each that still fails."""
+    first = SCHEDULES[of](seed)
+    faults = first.may_be_left_out
     without: set[int] = set()
     for number in range(len(faults)):
         if run_seed(seed, of=of, without=without | {number}).error is not None:
             without.add(number)
-    left = run_seed(seed, of=of, without=without)
+    setup: Any = first.setup
+    simpler: list[dict[str, Any]] = (
+        []
+        if isinstance(first, Operating)
+        else [
+            {"copiers": 1},
+            {"partitions": 1},
+            {"transactions": False},
+            {"leave_out": False},
+            {"old": False},
+            {"seconds": setup.seconds / 2},
+            {"seconds": setup.seconds / 4},
+        ]
+    )
+    for change in simpler:
+        changed = replace(setup, **change)
+        if changed != setup and run_seed(seed, of=of, without=without, setup=changed).error is not None:
+            setup = changed
+    left = run_seed(seed, of=of, without=without, setup=setup)
     lines = [str(fault) for number, fault in enumerate(faults) if number not in without]
-    return "\n".join([str(schedule.setup), *lines, str(left.error), f"without={sorted(without)}"])
+    return "\n".join([str(setup), *lines, str(left.error), f"without={sorted(without)}"])

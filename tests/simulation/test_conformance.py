@@ -87,10 +87,10 @@ def script(seed: int) -> list[Step]:
         elif kind == "delete":
             steps.append(Step("delete", (random.randrange(end + 4),)))
         elif kind == "write":
-            one = random.randrange(APPLICATIONS), random.choice((1, 3))
-            steps.append(Step("write", one))
-            open_ones.add(one[0])
-            end += one[1]
+            application, count = random.randrange(APPLICATIONS), random.choice((1, 3))
+            steps.append(Step("write", (application, count)))
+            open_ones.add(application)
+            end += count
         elif kind == "end" and open_ones:
             steps.append(_end(open_ones, random))
             end += 1
@@ -189,7 +189,13 @@ class RealApplications:
         self._topic = topic
         self._producers: list[Producer] = []
         self._open: set[int] = set()
-        self._reader = Consumer({"bootstrap.servers": self._servers, "group.id": "conformance"})
+        self._reader = Consumer(
+            {
+                "bootstrap.servers": self._servers,
+                "group.id": "conformance",
+                "isolation.level": "read_uncommitted",  # or ends are those of the oldest open transaction
+            }
+        )
 
     def write(self, place: TopicPartition, one: int, count: int) -> None:
         """As of `Applications`."""

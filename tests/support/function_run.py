@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.functions import dealt_share
 from mirrorless.copy.engines.functions.engine import FunctionsEngine
 from mirrorless.copy.flow.memory_limits import MemoryLimits
 from mirrorless.copy.flow.reference import FlowRef
@@ -44,9 +45,20 @@ class Deadline:
 
 
 class FunctionRun:
-    """One run of the flow of a world; leaving the context kills it. `valid_ms` is how long its mark is valid."""
+    """One run of the flow of a world; leaving the context kills it.
 
-    def __init__(self, world: World, *, seconds: float, share: Share = WHOLE, valid_ms: int = 15_000) -> None:
+    `valid_ms` is how long its mark is valid, `deal_s` how long a deal lasts at least; rates are over half of it.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        *,
+        seconds: float,
+        share: Share = WHOLE,
+        valid_ms: int = 15_000,
+        deal_s: float = dealt_share.EVERY_S,
+    ) -> None:
         number = time.monotonic_ns()
         self.output = world.folder / f"run-{number}.log"
         folder = world.folder / f"run-{number}"
@@ -59,6 +71,7 @@ class FunctionRun:
             "seconds": seconds,
             "share": list(share),
             "valid_ms": valid_ms,
+            "deal_s": deal_s,
         }
         with self.output.open("wb") as out:
             self.process = subprocess.Popen(
@@ -110,6 +123,8 @@ def engine_of(world: World, *, bounded: bool = False) -> FunctionsEngine:
 
 def main(given: dict[str, Any]) -> None:
     mark_writer._FUNCTION_MS = given["valid_ms"]  # type: ignore[misc]
+    dealt_share.EVERY_S = given["deal_s"]  # type: ignore[misc]
+    dealt_share._RATE_S = min(dealt_share._RATE_S, given["deal_s"] / 2)  # type: ignore[misc]
     engine = FunctionsEngine(
         FlowRef(location=given["location"], flow=given["flow"], bounded=False),
         control=Control(given["folder"]),

@@ -25,11 +25,11 @@ FACTS = {
     "keeps_any_offsets",
     "skips_copies",
     "shares_topics",
-    "other_direction",
     "other_turn",
     "begins_stopped",
     "ends_with_a_move",
 }
+ASKED = SETTINGS | FACTS | {"offsets"}
 BASE = """
 clusters = A, B
 A.bootstrap.servers = a:1
@@ -45,11 +45,10 @@ ACTIVE = "mirrorless.active.cluster = A\n"
 def asks(module: Path) -> bool:
     """Whether a module reads a setting of the modes, or a fact that follows from them, to decide by itself."""
     for node in ast.walk(ast.parse(module.read_text())):
-        if not isinstance(node, ast.Attribute):
-            continue
-        of_a_flow = ast.unparse(node.value).rpartition(".")[2] in ("flow", "_flow")
-        if node.attr in SETTINGS | FACTS or (node.attr == "offsets" and of_a_flow):
-            return True
+        if isinstance(node, ast.Attribute) and node.attr in ASKED:
+            of_a_flow = getattr(node.value, "attr", getattr(node.value, "id", "")) in ("flow", "_flow")
+            if node.attr != "offsets" or of_a_flow:
+                return True
     return False
 
 

@@ -3,7 +3,7 @@
 | engine | what holds | choice |
 |---|---|---|
 | functions | the backlog would take them longer than `mirrorless.spark.start.backlog.seconds` | Spark |
-| functions | they are behind, and the lag has grown for `mirrorless.spark.start.growing.seconds` | Spark |
+| functions | they are behind, and the lag has grown for five minutes | Spark |
 | functions | a share has no run for two minutes, except between those of an idle flow | Spark |
 | Spark | caught up for `mirrorless.spark.stop.caught.up.seconds`, and functions can carry the rate | functions |
 | either | anything else, or Spark cannot be started | as before |
@@ -36,6 +36,7 @@ _PAUSE_MS: Final = 130_000
 """Two looks a minute apart, and one that was left out."""
 CARRIED: Final = 0.8
 """Share of their rate that functions are trusted with."""
+_GROWING_S: Final = 300.0
 _LOOKS: Final = 5
 """The lag has grown if it did so at each of so many looks."""
 
@@ -103,14 +104,14 @@ def _with_functions(before: EngineChoice, seen: Seen, flow: Flow, now_ms: int) -
     if not works or lag < max(_BEHIND_BYTES, rate * _BEHIND_S):
         return replace(before, reason=_FIRST_REASON, behind_since_ms=None, growing_since_ms=None, lag_bytes=lag)
     behind_since_ms = before.behind_since_ms or now_ms
-    after = _growth(replace(before, behind_since_ms=behind_since_ms), lag, flow.spark_start_growing_seconds, now_ms)
+    after = _growth(replace(before, behind_since_ms=behind_since_ms), lag, now_ms)
     sure_s = min(_SURE_S, flow.spark_start_backlog_seconds)
     if rate and now_ms - behind_since_ms >= sure_s * 1000:
         after = replace(after, functions_bytes_per_s=rate, functions=seen.shares)
         if lag / rate > flow.spark_start_backlog_seconds:
             reason = f"without Spark the backlog of about {_size(lag)} would take {_time(lag / rate)}"
             return _switched(after, "spark", reason, now_ms)
-    if (since := after.growing_since_ms) and now_ms - since >= flow.spark_start_growing_seconds * 1000:
+    if (since := after.growing_since_ms) and now_ms - since >= _GROWING_S * 1000:
         return _switched(after, "spark", f"the lag has grown for {_time((now_ms - since) / 1000)}", now_ms)
     records = sum(work.lag_records for work in works)
     return replace(after, reason=f"a backlog of {records:,} records, about {_size(lag)}, is copied without Spark")
@@ -128,9 +129,9 @@ def _silence(before: EngineChoice, seen: Seen, now_ms: int) -> EngineChoice:
     return replace(before, silent_since_ms=since_ms, silent_ms=now_ms)
 
 
-def _growth(before: EngineChoice, lag: int, seconds: float, now_ms: int) -> EngineChoice:
+def _growth(before: EngineChoice, lag: int, now_ms: int) -> EngineChoice:
     """Compare the lag with the last look's, a fifth of the time after it: shorter ups and downs are no growth."""
-    if now_ms - before.looked_ms < seconds * 1000 / _LOOKS:
+    if now_ms - before.looked_ms < _GROWING_S * 1000 / _LOOKS:
         return before
     since = (before.growing_since_ms or now_ms) if lag > before.lag_bytes else None
     return replace(before, growing_since_ms=since, lag_bytes=lag, looked_ms=now_ms)

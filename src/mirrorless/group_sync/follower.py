@@ -15,6 +15,7 @@ from mirrorless.clusters.target_state import waits_for_its_turn
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.formats import Checkpoint
 from mirrorless.group_sync.commit_feeds import AskingFeed, NotReadable, TopicFeed
+from mirrorless.modes import Modes
 from mirrorless.offsets.checkpoints import CheckpointTopic
 from mirrorless.offsets.other_sources import OtherSources
 from mirrorless.offsets.translation import How, Translated
@@ -85,7 +86,7 @@ class GroupFollower:
         self._busy_at = self._turn_at = self._stepped_at = -_READ_AGAIN_S
         self._waits_for_turn = False
         self._checkpoints: _CheckpointWriter | None = None
-        if any(one.name == f"{flow.target.alias}->{flow.source.alias}" for one in flow.circle):
+        if Modes(flow).other_direction is not None:
             self._checkpoints = _CheckpointWriter(flow, self._target, wanted=self._wants_group)
         self.why_asking: str | None = None
         self._tried_at = 0.0

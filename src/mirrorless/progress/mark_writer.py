@@ -1,4 +1,4 @@
-"""Keeps the mark of a run in the progress topic while the run copies, and writes the choice of an engine."""
+"""Keeps the mark of a run in the progress topic while the run copies; writes the choice of an engine, and deals."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.client_settings import SOON_RECONNECTED
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.progress.run_marks import MARKS_PARTITION, WHOLE, Share, Work, choice_key, key_of
+from mirrorless.progress.run_marks import MARKS_PARTITION, WHOLE, Share, Work, choice_key, deal_key, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from confluent_kafka import Message
 
+    from mirrorless.progress.deals import Deal
     from mirrorless.progress.engine_choice import EngineChoice, EngineName
     from mirrorless.settings import Flow
 
@@ -83,7 +84,9 @@ class MarkWriter:
         self._alias = flow.target.alias
         self._producer = _producer(flow)
         self._is_ready = True
+        self._deal = 0
         self._renewed_s = 0.0
+        self._has_lapsed = False
         self._error: str | None = None
         self._claims = 0
         self._lock = threading.Lock()
@@ -98,14 +101,21 @@ class MarkWriter:
 
     @property
     def is_stale(self) -> bool:
-        """Whether the mark may soon count as that of a dead run, because it could not be renewed."""
-        return time.monotonic() - self._renewed_s > self._valid_ms / 1000 * _STALE
+        """Whether the mark may soon count as that of a dead run, or has, because it was not renewed.
+
+        It remains so if a process that was suspended renews it: another run may have begun meanwhile.
+        """
+        return self._has_lapsed or self._lapses(time.monotonic())
+
+    def _lapses(self, now: float) -> bool:
+        return now - self._renewed_s > self._valid_ms / 1000 * _STALE
 
     def claim(self, run: str, *, ready: bool = True) -> int:
         """Write the mark, and keep renewing it; returns the claim. Raises `ClusterUnavailable`."""
         self.release()
         self._claims += 1
         self.key, self.claimed, self._is_ready = key_of(self.flow, run), None, ready
+        self._has_lapsed = False
         self._released.clear()
         claimed = self._claim()
         if claimed is None:
@@ -121,6 +131,21 @@ class MarkWriter:
         """Tell the run before this one that it may end; the caller need not wait until it is written."""
         self._is_ready = True
         self._write(self._value())
+
+    def adopt(self, deal: int) -> None:
+        """Let the mark show that the run copies by a deal; the caller need not wait until it is written."""
+        if deal != self._deal:
+            self._deal = deal
+            if self._thread is not None:
+                self._write(self._value())
+
+    def write_deal(self, deal: Deal, earlier: Iterable[bytes]) -> None:
+        """Write a deal, and delete `earlier` ones after it; the caller reads whether it counts."""
+        key = deal_key(self.flow, self._deployment, deal)
+        with self._lock:
+            error = self._producer.send(self._topic, key=key, value=deal.to_json(), partition=MARKS_PARTITION)
+        if error is None:
+            self.delete(earlier)
 
     def log_in_again(self) -> None:
         """Use a new producer from now on; raises `MirrorlessError`."""
@@ -140,7 +165,7 @@ class MarkWriter:
         self.key = self.claimed = None
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Delete the marks of runs that ended without doing so."""
+        """Delete the marks of runs that ended without doing so, or earlier deals."""
         for key in keys:
             self._producer.send(self._topic, key=key, value=None, partition=MARKS_PARTITION)
 
@@ -163,6 +188,8 @@ class MarkWriter:
             said["deployment"] = self._deployment
         if self._engine == "functions":
             said |= {"engine": self._engine, "share": list(self._share), "ready": self._is_ready}
+            if self._deal:
+                said["deal"] = self._deal
         if (work := self._work()) is not None:
             said |= work.as_fields()
         return json.dumps(said).encode()
@@ -175,6 +202,7 @@ class MarkWriter:
                 return  # a mark of before, which was written late
             self._error = error
             if error is None:
+                self._has_lapsed |= self.claimed is not None and self._lapses(sent_s)
                 self._renewed_s = max(self._renewed_s, sent_s)
                 offset = message.offset() or 0
                 if self.claimed is None or offset < self.claimed:  # smaller in a topic that was recreated

@@ -5,7 +5,8 @@ producer, as it does with old records (`SendWindow`). So every run keeps a mark 
 seconds, and a run that finds an earlier one leaves old records to it. All marks are in one partition: the offset of a
 run's first mark, its claim, says which run was first. Kafka Connect ignores these records.
 
-A mark also says what copies, and how much is left. Beside the marks is the choice of an engine, `EngineChoice`.
+A mark also says what copies, and how much is left. Beside the marks are the choice of an engine, `EngineChoice`, and
+the deals of its shares (`deals`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from mirrorless.progress.deals import Deal
 from mirrorless.progress.engine_choice import EngineChoice, EngineName
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ _DELETED: Final = 1_000
 
 
 class Share(NamedTuple):
-    """The part of a flow's partitions that a run copies: `number` of `of`, by hash; Spark copies all of them."""
+    """The part of a flow's partitions that a run copies: `number` of `of`, by the last deal; Spark copies all."""
 
     number: int = 0
     of: int = 1
@@ -62,7 +64,8 @@ class RunMark:
 
     A mark that was not renewed for `valid_ms` is that of a run that ended without deleting it, and of which no slot
     copies any more. `is_ready` says that the run has planned, and would copy if it was the first. `deployment` is as in
-    `deployment_of`.
+    `deployment_of`. `deal` is the number of a deal: the run copies nothing that this or an earlier one moved from its
+    share.
     """
 
     run: str
@@ -75,6 +78,7 @@ class RunMark:
     is_ready: bool = True
     work: Work | None = None
     deployment: str = ""
+    deal: int = 0
 
     @classmethod
     def parse(cls, names: dict[str, Any], said: dict[str, Any], *, offset: int) -> RunMark:
@@ -98,6 +102,7 @@ class RunMark:
             is_ready=bool(said.get("ready", True)),
             work=work,
             deployment=str(said.get("deployment", "")),
+            deal=int(said.get("deal", 0)),
         )
 
 
@@ -122,8 +127,14 @@ def choice_key(flow: Flow, deployment: str) -> bytes:
     return _prefix(flow.source.alias) + b'"%s","engine":"chosen"}]' % deployment.encode()
 
 
+def deal_key(flow: Flow, deployment: str, deal: Deal) -> bytes:
+    """A key for a deal, which no other record has."""
+    names = deployment.encode(), deal.number, deal.of, str(uuid.uuid4()).encode()
+    return _prefix(flow.source.alias) + b'"%s","deal":%d,"of":%d,"id":"%s"}]' % names
+
+
 def is_mark(key: bytes | None) -> bool:
-    """Whether a record of the progress topic is a mark, or a choice of an engine, of any flow."""
+    """Whether a record of the progress topic is a mark, a choice of an engine, or a deal, of any flow."""
     return key is not None and key.startswith(b'["mirrorless",{"cluster":') and b',"copied":"' in key
 
 
@@ -151,6 +162,8 @@ class RunMarks:
         self._read_at: dict[bytes, float] = {}
         self._deleted: dict[bytes, int] = {}
         self._choices: dict[bytes, EngineChoice] = {}
+        self._deals: dict[tuple[str, int], tuple[Deal, float]] = {}
+        self._deal_keys: dict[bytes, tuple[str, int, int]] = {}
 
     def take(self, key: bytes | None, value: bytes | None, offset: int, *, now: float, is_news: bool) -> bool:
         """Process a record of the progress topic if it is a mark, read at `time.monotonic` seconds; returns if it is.
@@ -164,6 +177,9 @@ class RunMarks:
             said = None if value is None else json.loads(value)
             if "engine" in names:
                 self._take_choice(key, said)
+                return True
+            if "deal" in names:
+                self._take_deal(key, names, said, now)
                 return True
             mark = said and RunMark.parse(names, said, offset=offset)
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -192,6 +208,25 @@ class RunMarks:
     def chosen(self, flow: Flow, deployment: str) -> EngineChoice | None:
         """The choice of the flow's engine, None if there is none."""
         return self._choices.get(choice_key(flow, deployment))
+
+    def deal(self, deployment: str, of: int) -> Deal | None:
+        """The last deal among so many shares, None if there is none."""
+        found = self._deals.get((deployment, of))
+        return None if found is None else found[0]
+
+    def dealt_at(self, deployment: str, of: int) -> float | None:
+        """When (monotonic seconds) the last deal was read here, None if there is none."""
+        found = self._deals.get((deployment, of))
+        return None if found is None else found[1]
+
+    def earlier_deals(self, deployment: str, of: int) -> list[bytes]:
+        """The keys of all deals but the last one."""
+        last = self.deal(deployment, of)
+        return [
+            key
+            for key, (where, shares, number) in self._deal_keys.items()
+            if last is not None and (where, shares) == (deployment, of) and number < last.number
+        ]
 
     def only_choice(self) -> EngineChoice | None:
         """The choice of an engine if there is one only, of whatever flow of this source."""
@@ -258,3 +293,15 @@ class RunMarks:
             self._choices[key] = choice
         else:
             self._choices.pop(key, None)
+
+    def _take_deal(self, key: bytes, names: dict[str, Any], said: dict[str, Any] | None, now: float) -> None:
+        """Take a deal if it follows the last one: what a run writes that was not first any more is none."""
+        if said is None:
+            self._deal_keys.pop(key, None)
+            return
+        deal = Deal.parse(names, said)
+        group = str(names["copied"]), deal.of
+        self._deal_keys[key] = (*group, deal.number)
+        last = self._deals.get(group)
+        if last is None or deal.number > last[0].number:
+            self._deals[group] = deal, now

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mirrorless.settings.key_normalizer import addresses
 from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.references import refers
+from mirrorless.settings.replication_cycles import reached_from
 from mirrorless.settings.vocabulary import EARLIER
 
 if TYPE_CHECKING:
@@ -151,17 +152,8 @@ def _same_offsets(flow: Flow) -> frozenset[str]:
 
 def _contradicts(one: Flow, other: Flow, syncing: Sequence[Flow]) -> bool:
     """Whether two flows set configs of one cluster's topics, or lead in a circle."""
-    return one.target.alias == other.target.alias or _leads(other.target.alias, other.source.alias, syncing)
-
-
-def _leads(alias: str, goal: str, syncing: Sequence[Flow]) -> bool:
-    reached, ahead = {alias}, [alias]
-    while ahead:
-        here = ahead.pop()
-        found = {flow.target.alias for flow in syncing if flow.source.alias == here} - reached
-        reached |= found
-        ahead += found
-    return goal in reached
+    back = other.source.alias in reached_from(other.target.alias, syncing)
+    return back or one.target.alias == other.target.alias
 
 
 def contradictions(flow: Flow) -> Iterator[str]:

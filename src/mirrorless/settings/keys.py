@@ -64,7 +64,8 @@ class Keys:
                 if not key.scope or ARROW in key.scope:
                     yield Remark("error", name, of_a_cluster)
                 continue
-            if not own.startswith(OWN_PREFIX) or (own in known and (not key.scope or ARROW in key.scope)):
+            is_known = own in known and (not key.scope or ARROW in key.scope)
+            if not own.startswith(OWN_PREFIX) or is_known or foreign(own) is not None:
                 continue
             if own in known:
                 yield Remark("error", name, f"must be set for a flow, not for a cluster; write {own}")

@@ -128,8 +128,6 @@ class Flow(Frozen):
     job), or `auto`: functions, and Spark for a backlog that is too large for them."""
     spark_start_backlog_seconds: Seconds = Field(600.0, alias="mirrorless.spark.start.backlog.seconds")
     """With `auto`, Spark is started when the functions would need longer than this for the backlog."""
-    spark_start_growing_seconds: Seconds = Field(300.0, alias="mirrorless.spark.start.growing.seconds")
-    """With `auto`, Spark is started when the lag has grown for so long."""
     spark_stop_caught_up_seconds: Seconds = Field(900.0, alias="mirrorless.spark.stop.caught.up.seconds")
     """With `auto`, Spark is stopped when it has been caught up for so long."""
     copy_tick_seconds: Seconds = Field(60.0, alias="mirrorless.copy.tick.seconds")

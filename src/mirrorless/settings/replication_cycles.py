@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def together(flows: Sequence[Flow], aliases: Sequence[str]) -> list[Flow]:
     """Return the flows of one file, each with the file's aliases, its `circle` (empty for most) and `beside`."""
     flows = [flow.among(aliases=aliases, circle=()) for flow in flows]
-    reached = {flow.source.alias: _reached_from(flow.source.alias, flows) for flow in flows}
+    reached = {flow.source.alias: reached_from(flow.source.alias, flows) for flow in flows}
 
     def leads_to(alias: str, other: str) -> bool:
         return alias == other or other in reached.get(alias, ())
@@ -34,7 +34,8 @@ def together(flows: Sequence[Flow], aliases: Sequence[str]) -> list[Flow]:
     return found
 
 
-def _reached_from(alias: str, flows: Sequence[Flow]) -> set[str]:
+def reached_from(alias: str, flows: Sequence[Flow]) -> set[str]:
+    """Return the aliases of the clusters that flows lead to from one."""
     reached: set[str] = set()
     ahead = [alias]
     while ahead:

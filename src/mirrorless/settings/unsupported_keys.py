@@ -1,4 +1,4 @@
-"""Settings of MirrorMaker 2 and Connect that have no counterpart here, and why.
+"""Settings of MirrorMaker 2 and Connect that have no counterpart here, and earlier ones of Mirrorless, and why.
 
 `UnsupportedKey.severity`: a `note` does not change what is replicated, a `warning` may, an `error` certainly would.
 """
@@ -117,6 +117,7 @@ FOREIGN: Final = (
         ("use.incremental.alter.configs",),
     ),
     UnsupportedKey("note", "config providers need no declaration", ("config.providers", "config.providers.")),
+    UnsupportedKey("warning", "is not needed any more, has no effect", ("mirrorless.spark.start.growing.seconds",)),
 )
 
 _EXACT: Final = {key: foreign for foreign in FOREIGN for key in foreign.keys if not key.endswith(".")}

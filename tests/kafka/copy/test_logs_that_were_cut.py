@@ -76,6 +76,7 @@ def test_the_sources(world: World) -> None:
     assert values(read(world.target, world.remote(topic))[0]) == numbers(0, 100) + numbers(1_000, 1_000 + more)
 
 
+@pytest.mark.nightly
 def test_the_targets(world: World) -> None:
     topic = world.topic()
     fill_in_tens(world.source, topic, numbers(0, 100))

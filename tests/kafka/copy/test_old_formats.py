@@ -67,7 +67,7 @@ def test_they_arrive_as_a_consumer_sees_them_and_a_copy_that_lost_its_progress_c
     assert (report.state, report.records) == ("caught up", 95)
     assert_equal(world, topic, 95)
 
-    for more, known in enumerate((None, 0, 10, 40, 45, 60, 69, 79), start=1):
+    for more, known in enumerate((None, 10, 45, 69, 79), start=1):
         progress = None
         if known is not None:
             records = known + 1 - (5 if known > 70 else 0)  # there is a hole

@@ -46,7 +46,7 @@ def _mislead(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Any], Any]) -> l
     return asked
 
 
-@pytest.mark.parametrize("fails", [nobody_listens, nobody_knows_it])
+@pytest.mark.parametrize("fails", [nobody_listens, pytest.param(nobody_knows_it, marks=pytest.mark.nightly)])
 def test_one_that_cannot_be_made_is_left_alone(
     world: World,
     fails: Callable[[pytest.MonkeyPatch], list[Any]],

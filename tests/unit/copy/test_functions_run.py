@@ -63,6 +63,9 @@ class Run:
         self.log.append("plans")
         return self.plans.pop(0)
 
+    def deal_again(self, _: object) -> None:
+        pass
+
     def refuse_paused(self) -> None:
         self.log.append("looks")
 
@@ -100,6 +103,16 @@ def test_the_next_run_plans_and_connects_before_its_turn_and_reads_the_progress_
     one.run()
     assert one.log[:5] == ["plans", "connects 1", "ready", "waits", "waits"]
     assert one.log[5:] == ["looks", "begins", "reads", "measures", "copies"]
+
+
+def test_a_lease_that_a_deal_ends_is_followed_by_another_of_the_same_run() -> None:
+    reports = [report(records=3, copied_bytes=30)]
+    one = Run(plans=[[ROW], [replace(ROW, partition=1)]], earlier=[[]], leases=[reports, reports])
+    ends = [run_watch.DEALT, "its time is over"]
+    one.watch = lambda *_: SimpleNamespace(stopping=lambda: True, ended=ends.pop(0))  # type: ignore[method-assign]
+    result = one.run()
+    assert one.log[-4:] == ["measures", "copies", "plans", "copies"]
+    assert (result.note, result.records) == ("its time is over", 6)
 
 
 def test_the_progress_is_read_again_also_if_the_run_before_ended_during_the_plan() -> None:
@@ -199,6 +212,7 @@ class Marks:
     """Stands in for the marks of an engine's runs."""
 
     made = 0
+    deal = None
 
     def __init__(self, *_: object, **__: object) -> None:
         Marks.made += 1
@@ -211,6 +225,9 @@ class Marks:
 
     def look(self) -> None:
         return None
+
+    def adopt(self, _: None) -> None:
+        pass
 
     def earlier(self) -> list[RunMark]:
         return self.marks.pop(0) if self.marks else []

@@ -60,6 +60,13 @@ def test_a_hole_ends_the_run_and_asks_for_a_sync() -> None:
     assert one.appended(append(11, 10, 5), time_ms=1000) == [sync(15, 14, 5)]
 
 
+def test_records_of_another_writer_end_the_run() -> None:
+    one = schedule()
+    one.appended(append(0, 0, 10), time_ms=0)
+    assert one.appended(append(10, 13, 5), time_ms=1000) == []
+    assert one.rest(time_ms=1000) == [sync(14, 17, 5)]
+
+
 def test_a_batch_with_holes_leaves_only_its_last_record_as_a_run() -> None:
     one = schedule()
     one.appended(append(0, 0, 10), time_ms=0)

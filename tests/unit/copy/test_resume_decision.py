@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorless.batches.header import SEQUENCES
-from mirrorless.copy.resume.decision import Continue, Decision, Lost, RemoteLogState, Start, Unexplained, Wait, decide
+from mirrorless.copy.resume.decision import (
+    Continue,
+    Decision,
+    Lost,
+    OwnRecords,
+    RemoteLogState,
+    Start,
+    Unexplained,
+    Wait,
+    decide,
+)
 from mirrorless.errors import GapKind
 from mirrorless.progress.epoch_kind import EpochKind
 from mirrorless.progress.records import Announcement, Progress
@@ -52,6 +62,15 @@ def test_the_target_is_exactly_where_the_progress_says() -> None:
 def test_the_target_is_ahead_of_the_progress() -> None:
     state = remembered(130, epoch=0, last_sequence=129)
     assert decide(progress=OURS, announced=announced((0, 0, 0)), target=state) == go_on(100, 30, 130, 129)
+
+
+@pytest.mark.parametrize(
+    "state", [RemoteLogState(log_end=99), remembered(99, epoch=0, last_sequence=98)], ids=["forgotten", "remembered"]
+)
+def test_one_lost_record_is_a_gap(state: RemoteLogState) -> None:
+    decided = decide(progress=OURS, announced=announced((0, 0, 0)), target=state)
+    assert isinstance(decided, Lost)
+    assert (decided.kind, decided.records) == (GapKind.TARGET_LOST, 1)
 
 
 def test_what_only_the_leader_holds_does_not_count() -> None:
@@ -138,6 +157,12 @@ def test_a_lost_tail_counts_by_sequences_whoever_has_taken_its_offsets_since() -
     found = decide(progress=known, announced=announced((0, 0, 0)), target=remembered(114, epoch=0, last_sequence=12))
     assert isinstance(found, Lost)
     assert (found.kind, found.records) == (GapKind.TARGET_LOST, 11)
+
+
+@pytest.mark.parametrize(("records", "holds"), [(0, False), (3, True)])
+def test_of_a_shared_log_only_the_copys_own_records_count(records: int, holds: bool) -> None:
+    own = OwnRecords(after=20, records=records, last_downstream=19 + records, end=40)
+    assert RemoteLogState(log_end=40, own=own).holds_records_from(7) is holds
 
 
 def test_a_higher_epoch_on_the_target_is_counted_from_its_announcement() -> None:

@@ -59,6 +59,7 @@ class Watched:
         self.order, self.slot, self.time_left = Order(), Slot(), SimpleNamespace(left_s=60.0)
         self.landed: list[list[Report]] = []
         self.idle = IdleTime() if idle else None
+        self.is_dealt = False
         self.meter = WorkMeter()
         self.watch = self.another()
 
@@ -72,6 +73,7 @@ class Watched:
             slot=cast("Any", self.slot),
             leased=self.landed.append,
             idle=self.idle,
+            dealt=lambda: self.is_dealt,
         )
         return self.watch
 
@@ -120,6 +122,15 @@ def test_the_end_of_its_time_ends_it(watched: Watched) -> None:
 def test_a_mark_that_cannot_be_renewed_ends_it(watched: Watched) -> None:
     watched.order.is_stale = True
     assert watched.step() == "its mark in the progress topic could not be renewed"
+
+
+def test_a_deal_ends_it_unless_the_run_is_to_end(watched: Watched) -> None:
+    watched.is_dealt = True
+    watched.order.next = successor("functions")
+    assert watched.step() == "the next invocation takes over"
+    watched.another()
+    watched.order.next = None
+    assert watched.step() == run_watch.DEALT
 
 
 def test_the_first_reason_remains(watched: Watched) -> None:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mirrorless.clusters.acls import Acl
 from mirrorless.errors import ConfigurationError, OperationError
 from mirrorless.modes import Modes
+from mirrorless.operations import fences
 from mirrorless.operations.cluster_pair import ClusterPair
-from mirrorless.operations.fences import resolved
+from mirrorless.operations.fences import resolved, without_acls
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
@@ -44,6 +46,31 @@ def test_acls_that_another_flow_would_sync_are_not_used(tmp_path: Path) -> None:
         resolved(settings.flow("old->new"), settings, ["orders"])
     settings = loaded(tmp_path, "mirrorless.fence = acl\nold->third.sync.topic.acls.enabled = false\n")
     assert resolved(settings.flow("old->new"), settings, ["orders"]) == "acl"
+
+
+IAM = "old.security.protocol = SASL_SSL\nold.sasl.mechanism = AWS_MSK_IAM\n"
+
+
+@pytest.mark.parametrize(("login", "fence"), [("", "acl"), (IAM, "config")])
+def test_clients_that_log_in_with_iam_ignore_acls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, login: str, fence: str
+) -> None:
+    monkeypatch.setattr(fences, "topic_acls", lambda _: {acl("orders")})
+    settings = loaded(tmp_path, f"{login}old->third.sync.topic.acls.enabled = false\n")
+    assert resolved(settings.flow("old->new"), settings, ["orders"]) == fence
+
+
+def acl(topic: str, pattern: str = "LITERAL", permission: str = "ALLOW") -> Acl:
+    return Acl(topic=topic, pattern=pattern, principal="User:u", host="*", operation="READ", permission=permission)
+
+
+def test_topics_without_an_acl_that_allows_something() -> None:
+    topics = ["orders", "payments"]
+    assert without_acls([], topics) == topics
+    assert without_acls([acl("orders", permission="DENY")], topics) == topics
+    assert without_acls([acl("orders")], topics) == ["payments"]
+    assert without_acls([acl("pay", "PREFIXED")], topics) == ["orders"]
+    assert without_acls([acl("*")], topics) == []
 
 
 def test_the_cluster_to_leave_is_named_where_there_are_several(tmp_path: Path) -> None:

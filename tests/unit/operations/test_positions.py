@@ -224,5 +224,7 @@ def test_records_that_were_copied_since_excuse_a_translation_of_one_that_was_not
     found = compare(position, log(DENSE, 90, MARGIN), log(DENSE, 75, 2 * MARGIN), COPY)
     assert found.outcome is Outcome.NOT_COPIED
     assert found.text == "the next record, 90 on the source, was not copied when it was translated"
+    right = replace(position, target_offset=90)
+    assert compare(right, log(DENSE, 90, MARGIN), log(DENSE, 85, 2 * MARGIN), COPY).outcome is Outcome.SAME
     exact = replace(position, not_copied=False)
     assert compare(exact, log(DENSE, 90, MARGIN), log(DENSE, 75, 2 * MARGIN), COPY).outcome is Outcome.DIFFERENT

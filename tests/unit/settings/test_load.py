@@ -282,3 +282,10 @@ def test_every_ordered_pair_sends_heartbeats_unless_they_are_switched_off(loaded
     assert [(pair.name, pair.emit_heartbeats_interval_seconds) for pair in pairs] == [("A->B", 1), ("B->A", 7)]
     assert [pair.name for pair in loaded(text + "A->B.emit.heartbeats.enabled = false").heartbeats] == ["B->A"]
     assert loaded(text + "emit.heartbeats.enabled = false").heartbeats == ()
+
+
+@pytest.mark.parametrize("scope", ["", "A->B."])
+def test_a_setting_that_is_not_needed_any_more_is_a_warning(loaded: Callable[[str], Settings], scope: str) -> None:
+    line = f"{scope}mirrorless.spark.start.growing.seconds=20: is not needed any more, has no effect"
+    warnings = loaded(f"{BASE}\n{scope}mirrorless.spark.start.growing.seconds = 20\n").warnings
+    assert [one.partition(": ")[2] for one in warnings] == [line]

@@ -178,7 +178,7 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             f"{BASE}mirrorless.x = 5",
             "mirrorless.x=5: unknown setting; known: mirrorless.connector.name, mirrorless.progress.alias, "
             "mirrorless.lease.seconds, "
-            "mirrorless.engine, mirrorless.spark.start.backlog.seconds, mirrorless.spark.start.growing.seconds, "
+            "mirrorless.engine, mirrorless.spark.start.backlog.seconds, "
             "mirrorless.spark.stop.caught.up.seconds, mirrorless.copy.tick.seconds, mirrorless.copy.idle.exit, "
             "mirrorless.offsets, mirrorless.offsets.identical.topics, mirrorless.offsets.holes.max, "
             "mirrorless.offsets.holes.per.second, mirrorless.start.timestamp, mirrorless.start.group, "

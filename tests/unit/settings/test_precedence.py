@@ -82,6 +82,19 @@ def test_the_rack_of_the_copy_is_that_of_the_sources_consumers(tmp_path: Path, k
     assert for_kafka_python(flow.source, role="consumer").get("client_rack") == rack
 
 
+def test_a_setting_of_the_flow_beats_one_for_all_flows_and_one_of_the_worker_that_of_its_cluster(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "mm2.properties"
+    for lines in (["A->B.tasks.max = 3", "tasks.max = 5"], ["tasks.max = 5", "A->B.tasks.max = 3"]):
+        path.write_text("\n".join([BASE, *lines]))
+        assert load(path).flow("A->B").tasks_max == 3
+    path.write_text(f"{BASE}B.offset.storage.topic = of-b\n")
+    assert load(path).flow("A->B").offset_storage_topic == "of-b"
+    path.write_text(f"{BASE}B.offset.storage.topic = of-b\noffset.storage.topic = of-all\n")
+    assert load(path).flow("A->B").offset_storage_topic == "of-all"
+
+
 def test_other_flows_are_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "mm2.properties"
     path.write_text(BASE + "B->A.enabled = true\nA->B.source.consumer.client.id = only\n")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER, MemoryLimits
 from mirrorless.copy.partition.lease_rows import LeaseRow, Report
 from mirrorless.copy.partition.lifecycle import PartitionState
-from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS
 from mirrorless.copy.slot.lease import LeaseTerms
 from mirrorless.copy.slot.worker import Slot
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.engines.control import Control
     from mirrorless.copy.flow.reference import FlowRef
     from mirrorless.copy.slot.lease import LeaseObserver
@@ -46,14 +46,15 @@ def run_watched_lease(
     slot: int,
     seconds: float | None = None,
     holdover: bool = False,
-    looking: int = LOOKING_SLOTS,
+    is_own: Callable[[TopicPartition], bool] | None = None,
     memory: MemoryLimits = SPARK_WORKER,
 ) -> list[Report]:
     """Copy `rows` for one lease, in this process's slot for the flow; returns a report per partition.
 
-    It lasts for `seconds`, or for the configured time if they are None. New partitions are divided among so many
-    `looking` slots. With `holdover`, a flow's only slot continues to copy after the lease until the next takes over;
-    with several slots the next lease's partitions differ, and may be assigned to another process.
+    It lasts for `seconds`, or for the configured time if they are None. `is_own` is as in
+    `added_partitions.AddedPartitions.begin`. With `holdover`, a flow's only slot continues to copy after the lease
+    until the next takes over; with several slots the next lease's partitions differ, and may be assigned to another
+    process.
 
     An unavailable cluster is in the reports, and so is a configuration that this process cannot read, so that
     the query survives and the next lease retries.
@@ -61,7 +62,7 @@ def run_watched_lease(
     try:
         known = _ready(place, memory)
         terms = _terms(known.flow, place, rows, seconds=seconds, holdover=holdover)
-        reports = known.copy(rows, terms=terms, watch=watch, slot=slot, looking=looking)
+        reports = known.copy(rows, terms=terms, watch=watch, slot=slot, is_own=is_own)
         states = {report.state for report in reports}
         if known.login_refused or (
             PartitionState.RESUMING in states and states <= {PartitionState.RESUMING, PartitionState.HALTED}

@@ -13,6 +13,7 @@ from mirrorless.progress.run_marks import WHOLE, RunMark, Share, Work, key_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mirrorless.progress.deals import Deal
     from mirrorless.progress.engine_choice import EngineChoice, EngineName
     from mirrorless.settings import Flow
 
@@ -67,8 +68,7 @@ class RunOrder:
 
     def others(self) -> list[RunMark]:
         """The valid marks of other runs that copy a part of the share, as read last; the earliest claim first."""
-        marks = self._reader.marks.valid(self._flow, **self._now())
-        return [mark for mark in marks if mark.run != self._run and mark.share.overlaps(self._share)]
+        return [mark for mark in self._valid() if mark.share.overlaps(self._share)]
 
     def earlier(self) -> list[RunMark]:
         """Those of `others` that claimed before this run."""
@@ -123,6 +123,42 @@ class RunOrder:
         """Let the run before this one end."""
         self._writer.be_ready()
 
+    @property
+    def deal(self) -> Deal | None:
+        """The last deal among as many shares as the run's, as read last."""
+        return self._reader.marks.deal(self._deployment, self._share.of)
+
+    @property
+    def dealt_at(self) -> float | None:
+        """When (monotonic seconds) this process read that deal."""
+        return self._reader.marks.dealt_at(self._deployment, self._share.of)
+
+    def adopt(self, deal: Deal | None) -> None:
+        """Show in the mark that the run copies by a deal, or by hash: nothing that it took from the share."""
+        self._writer.adopt(deal.number if deal else 0)
+
+    def unreleased(self, deal: Deal) -> set[int]:
+        """The shares of which a run may still copy what the deal took from them, as read last."""
+        return {mark.share.number for mark in self._valid() if mark.share.of == deal.of and mark.deal < deal.number}
+
+    def may_deal(self) -> bool:
+        """Whether this run, of share 0, may deal: it is first, and all other shares have runs, by the last deal.
+
+        So no deal follows before that one was carried out.
+        """
+        last = self.deal.number if self.deal else 0
+        if self._share.number != 0 or not self.is_first():
+            return False
+        others, own = self._valid(), (self._share.of, self._deployment, last)
+        as_dealt = all((mark.share.of, mark.deployment, mark.deal) == own for mark in others)
+        present = {mark.share.number for mark in others}
+        return as_dealt and present >= set(range(1, self._share.of))
+
+    def write_deal(self, deal: Deal) -> None:
+        """Write a deal; it counts once it is read, if no other one has its number."""
+        earlier = self._reader.marks.earlier_deals(self._deployment, self._share.of)
+        self._writer.write_deal(deal, earlier)
+
     def wait(self, seconds: float) -> None:
         """Take the marks that arrive within so many seconds, returning after the first."""
         self._reader.wait(seconds)
@@ -140,6 +176,11 @@ class RunOrder:
         """Delete the run's mark, and close the connections."""
         self._writer.release()
         self._reader.close()
+
+    def _valid(self) -> list[RunMark]:
+        """The valid marks of other runs, as read last; the earliest claim first."""
+        marks = self._reader.marks.valid(self._flow, **self._now())
+        return [mark for mark in marks if mark.run != self._run]
 
     def _now(self) -> _Now:
         return {"now_ms": int(time.time() * 1000), "now": time.monotonic(), "deployment": self._deployment}

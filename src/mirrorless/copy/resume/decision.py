@@ -65,7 +65,9 @@ class RemoteLogState:
 
     def holds_records_from(self, downstream: int) -> bool:
         """Whether the copy's records, or what may be its records, are there from a target offset on."""
-        return self.log_end > downstream if self.own is None else self.own.last_downstream >= downstream
+        if self.own is None:
+            return self.log_end > downstream
+        return self.own.records > 0 and self.own.last_downstream >= downstream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

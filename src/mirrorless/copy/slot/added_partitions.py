@@ -11,7 +11,6 @@ import logging
 import math
 import threading
 import time
-import zlib
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -23,12 +22,13 @@ from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.service_records import replicated_on
+from mirrorless.progress.deals import hash_share
 from mirrorless.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.progress.skipped_origins import SkippedOrigins
 from mirrorless.progress.topic import ProgressTopic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.progress.records import Known
@@ -65,11 +65,6 @@ def new_places(planned: Mapping[str, int], copied: Mapping[str, int]) -> list[To
     return [(topic, partition) for topic, count in copied.items() for partition in range(planned.get(topic, 0), count)]
 
 
-def is_share_of(place: TopicPartition, number: int, of: int) -> bool:
-    """Whether a partition belongs to the share `number` of `of`; every process gives the same answer."""
-    return zlib.crc32(f"{place[0]}-{place[1]}".encode()) % of == number
-
-
 @dataclass(eq=False, slots=True)
 class _Lease:
     """What one lease looks for: `row` is one of its rows, `planned` grows with what is found."""
@@ -77,8 +72,7 @@ class _Lease:
     flow: Flow
     row: LeaseRow
     planned: dict[str, int]
-    slot: int
-    looking: int
+    is_own: Callable[[TopicPartition], bool]
     seen: PartitionCounts | None = field(default=None)
 
 
@@ -91,13 +85,22 @@ class AddedPartitions:
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def begin(self, flow: Flow, rows: Iterable[LeaseRow], *, slot: int, looking: int = LOOKING_SLOTS) -> None:
-        """Look for what the plan of `rows` does not know, if this is one of the `looking` slots."""
+    def begin(
+        self,
+        flow: Flow,
+        rows: Iterable[LeaseRow],
+        *,
+        slot: int,
+        is_own: Callable[[TopicPartition], bool] | None = None,
+    ) -> None:
+        """Look for what the plan of `rows` does not know, if a row has it: for what `is_own`, by default by hash."""
         carries = next((row for row in rows if row.planned is not None), None)
         if carries is None or carries.planned is None:
             self._lease = None
             return
-        self._lease = _Lease(flow, carries, json.loads(carries.planned), slot, min(carries.slots, looking))
+        of = min(carries.slots, LOOKING_SLOTS)
+        own = is_own or (lambda place: hash_share(place, of) == slot)
+        self._lease = _Lease(flow, carries, json.loads(carries.planned), own)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="added-partitions", daemon=True)
             self._thread.start()
@@ -174,7 +177,7 @@ class _Look:
         grown = {topic for topic, count in counts.source.items() if count > lease.planned.get(topic, 0)}
         remote = replicated_on(self.flow, self._source, counts.source, only=grown)
         copied = counts.copied(remote)
-        places = [place for place in new_places(lease.planned, copied) if is_share_of(place, lease.slot, lease.looking)]
+        places = [place for place in new_places(lease.planned, copied) if lease.is_own(place)]
         target_id = id_of(self.flow.target, target.cluster_id)
         rows = self._planned(places, remote, lease.row, target_id) if places else []
         lease.planned |= {topic: max(count, lease.planned.get(topic, 0)) for topic, count in copied.items()}

@@ -22,7 +22,7 @@ from mirrorless.copy.partition.size_limit import SizeLimits
 from mirrorless.copy.resume.dense import DenseOffsets
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.resolver import PositionResolver
-from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, AddedPartitions
+from mirrorless.copy.slot.added_partitions import AddedPartitions
 from mirrorless.copy.slot.exact_copies import ExactCopies
 from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.producer_expiry import producer_expiry_ms
@@ -31,7 +31,7 @@ from mirrorless.progress.writer import ProgressWriter
 from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.handover import Handover
@@ -88,11 +88,11 @@ class Slot:
         terms: LeaseTerms,
         watch: LeaseObserver,
         slot: int = 0,
-        looking: int = LOOKING_SLOTS,
+        is_own: Callable[[TopicPartition], bool] | None = None,
     ) -> list[Report]:
         """Copy the partitions of `rows` for one lease, and those of this slot that appear meanwhile.
 
-        New partitions are divided among so many `looking` slots. Raises `ClusterError` if an end cannot be reached.
+        `is_own` is as in `AddedPartitions.begin`. Raises `ClusterError` if an end cannot be reached.
         """
 
         async def copy() -> list[Report]:
@@ -103,7 +103,7 @@ class Slot:
             self._held = _Held(lease, self.flow)
             return reports
 
-        self._added.begin(self.flow, rows, slot=slot, looking=looking)
+        self._added.begin(self.flow, rows, slot=slot, is_own=is_own)
         try:
             return self._ends.run(copy)
         finally:

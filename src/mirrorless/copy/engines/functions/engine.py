@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters import outages
 from mirrorless.clusters.side_by_side import side_by_side
+from mirrorless.copy.engines.functions.dealt_share import Dealer, DealtShare
 from mirrorless.copy.engines.functions.run_result import RunResult
-from mirrorless.copy.engines.functions.run_watch import CLUSTER_AWAY, CUT_OFF, IdleTime, RunWatch, TimeLeft
+from mirrorless.copy.engines.functions.run_watch import CLUSTER_AWAY, CUT_OFF, DEALT, IdleTime, RunWatch, TimeLeft
 from mirrorless.copy.engines.lease_plans import LeasePlans
 from mirrorless.copy.engines.lease_run import connect_slot, forget_slot, run_watched_lease
 from mirrorless.copy.engines.outcome import BoundedEnd
 from mirrorless.copy.engines.work_meter import WorkMeter
 from mirrorless.copy.partition.lease_rows import summary
 from mirrorless.copy.planning.run_order import RunOrder
-from mirrorless.copy.slot.added_partitions import is_share_of
 from mirrorless.errors import ClusterUnavailable, ConfigurationError, FlowPaused, MirrorlessError
 from mirrorless.progress.run_marks import WHOLE, Share
 
@@ -59,6 +59,8 @@ class FunctionsEngine:
         self._order: RunOrder | None = None
         self._of_order: Flow | None = None
         self._plans = LeasePlans(place, control, self._order_of)
+        self._dealt = DealtShare(share)
+        self._dealer = Dealer(share.of) if share.number == 0 and share.of > 1 else None
         self._meter = WorkMeter()
         self._began_with: object = None
         self._prepared: object = None
@@ -152,6 +154,7 @@ class FunctionsEngine:
         self._began_with = flow.connections
         try:
             self._plans.refuse_paused(flow)
+            order.adopt(order.deal)  # it copies nothing yet
             order.claim(ready=False, another=True)
             self._plans.refuse_paused(flow)  # who stops the flow now, sees the mark
             if self._functions_in(order) >= RUNS:
@@ -209,21 +212,30 @@ class FunctionsEngine:
         return sum(mark.engine == "functions" for mark in order.earlier())
 
     def rows(self, time_left: TimeLeft) -> list[LeaseRow] | None:
-        """Plan, and return the rows of the share; None if no lease could be planned."""
+        """Plan between leases, and return the rows of the share; None if no lease could be planned."""
         with suppress(ConfigurationError):  # being edited: the plan uses the last valid one
             if self._place.load().connections != self._began_with:
                 raise _ConnectionsChanged
+        if self._order is not None:
+            self._dealt.begin(self._order)  # before the progress is read, which a former owner has written
         piles = self._plans.next(stopping=lambda: self._control.stopping() or time_left.left_s <= 0, slots=1)
         if piles is None:
             return None
         rows = [row for pile in piles for row in pile]
+        if self._dealer is not None and self._plans.planner is not None and not self._plans.planner.missing:
+            self._dealer.planned(rows)
         planned = next((row.planned for row in rows if row.planned is not None), None)
-        mine = [
-            replace(row, slots=self._share.of, planned=None)
-            for row in rows
-            if is_share_of((row.topic, row.partition), *self._share)
-        ]
+        mine = [replace(row, slots=self._share.of, planned=None) for row in rows if self._dealt.has(row.place)]
         return [replace(mine[0], planned=planned), *mine[1:]] if mine else []
+
+    def deal_again(self, order: RunOrder) -> None:
+        """Deal the flow's partitions again if shares differ; only the first run of share 0 does, the others follow."""
+        if self._dealer is None:
+            return
+        with suppress(ClusterUnavailable):
+            dealt = self._dealer.next_deal(order.deal, order.dealt_at)
+            if dealt is not None and order.may_deal():
+                order.write_deal(dealt)
 
     def refuse_paused(self) -> None:
         """Raise `FlowPaused` if the flow was paused since it was planned."""
@@ -248,10 +260,12 @@ class FunctionsEngine:
             watch=watch,
             slot=self._share.number,
             seconds=time_left.left_s,
-            looking=self._share.of,
+            is_own=self._dealt.has,
             memory=self._memory,
         )
         self._meter.lease_ended(reports)
+        if self._dealer is not None:
+            self._dealer.lease_ended(reports)
         return reports
 
     def measure_again(self) -> None:
@@ -268,7 +282,16 @@ class FunctionsEngine:
     ) -> RunWatch:
         """Return the watch of the next lease."""
         slot = self._control.of(int(time.time() * 1000), self._share.number)
-        return RunWatch(flow, order=order, time_left=time_left, meter=self._meter, slot=slot, leased=leased, idle=idle)
+        return RunWatch(
+            flow,
+            order=order,
+            time_left=time_left,
+            meter=self._meter,
+            slot=slot,
+            leased=leased,
+            idle=idle,
+            dealt=partial(self._dealt.is_over, order),
+        )
 
     def is_stopping(self) -> bool:
         """Whether a stop was requested."""
@@ -353,6 +376,7 @@ class _CurrentRun:
     def _copy(self, rows: list[LeaseRow] | None) -> RunResult:
         idle = IdleTime() if self._flow.copy_idle_exit else None
         while True:
+            self._engine.deal_again(self._order)
             watch = self._engine.watch(self._flow, self._order, self._time_left, self._leased, idle)
             if rows:
                 self._leased(self._engine.lease(rows, watch, self._time_left))
@@ -361,7 +385,7 @@ class _CurrentRun:
             if self._engine.bounded and self._end.over:
                 note = "everything was copied" if self._end.complete else "the copy ended"
                 return replace(self._result, note=note, over=True, complete=self._end.complete, stuck=self._end.stuck)
-            if watch.stopping():
+            if watch.stopping() and watch.ended != DEALT:
                 return replace(
                     self._result,
                     note=watch.ended,

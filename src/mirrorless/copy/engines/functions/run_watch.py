@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _LOOK_EVERY_S: Final = 0.05
 _IDLE_S: Final = 5.0
 CLUSTER_AWAY: Final = "a cluster does not answer"
+DEALT: Final = "partitions were assigned again"
 CUT_OFF: Final = "its mark in the progress topic could not be renewed"
 
 
@@ -37,7 +38,7 @@ class RunWatch:
     """`slot.lease.LeaseObserver` of one lease: ends it when the next run is ready, or has to.
 
     `ended` is why; empty as long as the lease may continue, or if its own time was over. With `idle`, which all leases
-    of a run share, it ends when nothing arrives.
+    of a run share, it ends when nothing arrives. Once `dealt` returns true the run continues with another lease.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class RunWatch:
         slot: SlotControl,
         leased: Callable[[list[Report]], None],
         idle: IdleTime | None = None,
+        dealt: Callable[[], bool] = lambda: False,
     ) -> None:
         self.ended = ""
+        self._dealt = dealt
         self._order = order
         self._time_left = time_left
         self._meter = meter
@@ -113,7 +116,7 @@ class RunWatch:
             return CUT_OFF
         if self._idle is not None and now - self._idle.since >= _IDLE_S:
             return "nothing arrives"
-        return ""
+        return DEALT if self._dealt() else ""
 
 
 class IdleTime:
