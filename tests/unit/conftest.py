@@ -25,6 +25,7 @@ LONGER: Final = {
     "copy/test_parallel_reads.py": "100 MB in memory",
     "copy/test_read_replicas.py": "minutes of virtual time",
     "copy/test_state_has_one_owner.py": "reads every module",
+    "functions/test_dealt_day.py": "days of virtual time",
     "functions/test_supervisor_day.py": "days of virtual time",
     "kafka_python/test_fence.py": "reads every module",
     "local/test_stop_request.py": "50 signals",
