@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from mirrorless.copy.engines.control import Control
-from mirrorless.copy.engines.functions import dealt_share
 from mirrorless.copy.engines.functions.engine import FunctionsEngine
 from mirrorless.copy.flow.memory_limits import MemoryLimits
 from mirrorless.copy.flow.reference import FlowRef
+from mirrorless.copy.planning import dealing
 from mirrorless.progress import mark_writer
 from mirrorless.progress.run_marks import WHOLE, Share
 
@@ -57,7 +57,7 @@ class FunctionRun:
         seconds: float,
         share: Share = WHOLE,
         valid_ms: int = 15_000,
-        deal_s: float = dealt_share.EVERY_S,
+        deal_s: float = dealing.EVERY_S,
     ) -> None:
         number = time.monotonic_ns()
         self.output = world.folder / f"run-{number}.log"
@@ -123,8 +123,8 @@ def engine_of(world: World, *, bounded: bool = False) -> FunctionsEngine:
 
 def main(given: dict[str, Any]) -> None:
     mark_writer._FUNCTION_MS = given["valid_ms"]  # type: ignore[misc]
-    dealt_share.EVERY_S = given["deal_s"]  # type: ignore[misc]
-    dealt_share._RATE_S = min(dealt_share._RATE_S, given["deal_s"] / 2)  # type: ignore[misc]
+    dealing.EVERY_S = given["deal_s"]  # type: ignore[misc]
+    dealing._RATE_S = min(dealing._RATE_S, given["deal_s"] / 2)  # type: ignore[misc]
     engine = FunctionsEngine(
         FlowRef(location=given["location"], flow=given["flow"], bounded=False),
         control=Control(given["folder"]),

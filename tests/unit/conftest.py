@@ -21,6 +21,8 @@ LONGER: Final = {
     "batches/test_intake.py": "thousands of batches",
     "clusters/test_outages.py": "real clients",
     "copy/test_appender.py": "megabytes in flight",
+    "copy/test_dealing.py": "20,000 partitions",
+    "copy/test_deals.py": "20,000 partitions",
     "copy/test_fetcher.py": "many turns of many partitions",
     "copy/test_parallel_reads.py": "100 MB in memory",
     "copy/test_read_replicas.py": "minutes of virtual time",

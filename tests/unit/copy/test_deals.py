@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from mirrorless.copy.engines.functions import dealt_share
-from mirrorless.copy.engines.functions.dealt_share import Dealer, DealtShare
 from mirrorless.copy.partition.lease_rows import LeaseRow
-from mirrorless.copy.planning import run_order
+from mirrorless.copy.planning import dealing, run_order
+from mirrorless.copy.planning.dealing import Dealer, DealtShare
 from mirrorless.copy.planning.run_order import RunOrder
 from mirrorless.errors import ClusterUnavailable, GapKind
 from mirrorless.progress.deals import Deal, hash_share
@@ -353,7 +352,7 @@ def test_what_arrives_between_two_plans_is_dealt() -> None:
     assert (found.number, found.of) == (1, OF)
     assert [[found.shares[place] for place in hot].count(share) for share in range(OF)] == [2, 2, 2]
     assert found.moved == {place: 0 for place in hot if found.shares[place] != 0}
-    assert one.next_deal(found, -dealt_share.EVERY_S) is None
+    assert one.next_deal(found, -dealing.EVERY_S) is None
 
 
 def test_one_plan_says_nothing_and_a_deal_is_followed_by_none_for_minutes() -> None:
@@ -364,8 +363,8 @@ def test_one_plan_says_nothing_and_a_deal_is_followed_by_none_for_minutes() -> N
     one, clock = dealer(hot)
     last = Deal(number=4, of=OF, shares=dict.fromkeys(hot, 2))
     assert one.next_deal(last, clock.now) is None
-    clock.now += dealt_share.EVERY_S
-    found = one.next_deal(last, clock.now - dealt_share.EVERY_S)
+    clock.now += dealing.EVERY_S
+    found = one.next_deal(last, clock.now - dealing.EVERY_S)
     assert found is not None
     assert found.number == 5
     assert set(found.moved.values()) == {2}

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from bench import cost
-from mirrorless.copy.engines.functions.dealt_share import Dealer
 from mirrorless.copy.partition.lease_rows import LeaseRow
+from mirrorless.copy.planning.dealing import Dealer
 from mirrorless.progress.deals import Deal, hash_share
 from tests.support.template import ROOT
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters import outages
 from mirrorless.clusters.side_by_side import side_by_side
-from mirrorless.copy.engines.functions.dealt_share import Dealer, DealtShare
 from mirrorless.copy.engines.functions.run_result import RunResult
 from mirrorless.copy.engines.functions.run_watch import CLUSTER_AWAY, CUT_OFF, DEALT, IdleTime, RunWatch, TimeLeft
 from mirrorless.copy.engines.lease_plans import LeasePlans
@@ -23,6 +22,7 @@ from mirrorless.copy.engines.lease_run import connect_slot, forget_slot, run_wat
 from mirrorless.copy.engines.outcome import BoundedEnd
 from mirrorless.copy.engines.work_meter import WorkMeter
 from mirrorless.copy.partition.lease_rows import summary
+from mirrorless.copy.planning.dealing import Dealer, DealtShare
 from mirrorless.copy.planning.run_order import RunOrder
 from mirrorless.errors import ClusterUnavailable, ConfigurationError, FlowPaused, MirrorlessError
 from mirrorless.progress.run_marks import WHOLE, Share
