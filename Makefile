@@ -71,8 +71,8 @@ mutations: $(READY)  ## plant bugs in copy, operations, settings and metadata: a
 	@$(BIN)/python -m tests.mutations
 
 SIMULATE := PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation
-simulate: $(READY)  ## the copier in a simulated world; SCHEDULES=10000 of them from SEED=0 on, or one SEED with its trace
-	@$(SIMULATE) $(if $(SEED),--seed $(SEED)) --schedules $(or $(SCHEDULES),$(if $(SEED),1,1000))
+simulate: $(READY)  ## the copier in a simulated world, or OF=operations; SCHEDULES=10000 of them from SEED=0 on, or one SEED with its trace
+	@$(SIMULATE) --of $(or $(OF),copy) $(if $(SEED),--seed $(SEED)) --schedules $(or $(SCHEDULES),$(if $(SEED),1,1000))
 
 simulate-planted: $(READY)  ## search each planted fault with SCHEDULES=20000, and store the seed that finds it (an hour)
 	PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation.planting --schedules $(or $(SCHEDULES),20000)

@@ -15,9 +15,9 @@ from mirrorless.batches.header import FormatError
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.errors import ClusterError, GapKind
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.event_loop import EventLoop
+from mirrorless.protocol import clients
 from mirrorless.protocol.broker_errors import error_for, error_name
-from mirrorless.protocol.cluster_client import EARLIEST_LOCAL, READ_COMMITTED, ClusterClient
+from mirrorless.protocol.cluster_client import EARLIEST_LOCAL, READ_COMMITTED
 from mirrorless.protocol.leaders import NotNow, leader_of
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from mirrorless.batches.record_counter import CommittedBatch, LogPosition, RecordCounter
     from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.kafka_python.event_loop import EventLoop
+    from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.requests import Fetched
     from mirrorless.settings import Cluster
 
@@ -198,8 +200,8 @@ class Walker:
         if not waiting:
             return
         if self._net is None or self._wire is None:
-            self._net = EventLoop()
-            self._wire = ClusterClient(
+            self._net = clients.event_loop()
+            self._wire = clients.cluster_client(
                 self._net,
                 cluster=self._cluster.alias,
                 config=for_kafka_python(self._cluster, role="consumer"),

@@ -94,6 +94,11 @@ class Copying:
             "progress moves": self._progress_moves,
         }
 
+    @property
+    def may_be_left_out(self) -> list[Fault]:
+        """What a shorter form of the schedule may lack."""
+        return self.faults
+
     def _direction(self, source: SimulatedCluster, target: SimulatedCluster, *, number: int) -> Direction:
         client = {"bootstrap_servers": "simulated:9092"}
         setup, kept = self.setup, self.setup.mode not in ONE_WAY

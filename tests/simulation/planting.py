@@ -18,7 +18,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 FOLDER = Path(__file__).parent / "planted"
-SEEDS = FOLDER / "seeds.json"
 ROOT = Path(__file__).parents[2]
 _FAILED = re.compile(r"^seed (\d+): (.*)$", re.MULTILINE)
 
@@ -32,11 +31,15 @@ def planted(name: str, folder: Path) -> dict[str, str]:
 
 
 def search(name: str, *, first: int, schedules: int) -> tuple[int, str] | None:
-    """Run schedules with a planted fault until one fails; returns its seed and what it showed."""
+    """Run schedules with a planted fault until one fails; returns its seed and what it showed.
+
+    Those in the folder `operations` are searched with schedules of operations.
+    """
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
         environment = planted(name, folder)
-        arguments = ["--first-failure", "--seed", str(first), "--schedules", str(schedules)]
+        of = name.rpartition("/")[0] or "copy"
+        arguments = ["--of", of, "--first-failure", "--seed", str(first), "--schedules", str(schedules)]
         ended = subprocess.run(
             [sys.executable, "-m", "tests.simulation", *arguments],
             cwd=folder,
@@ -53,7 +56,23 @@ def search(name: str, *, first: int, schedules: int) -> tuple[int, str] | None:
 
 def names() -> list[str]:
     """The planted faults."""
-    return sorted(one.stem for one in FOLDER.glob("*.patch"))
+    return sorted(str(one.relative_to(FOLDER).with_suffix("")) for one in FOLDER.rglob("*.patch"))
+
+
+def seeds() -> dict[str, int]:
+    """The seed that found each, from the file of its folder."""
+    found: dict[str, int] = {}
+    for file in sorted(FOLDER.rglob("seeds.json")):
+        of = file.parent.relative_to(FOLDER)
+        found |= {str(of / name): seed for name, seed in json.loads(file.read_text()).items()}
+    return found
+
+
+def store(name: str, seed: int) -> None:
+    """Write the seed that found a fault to the file of its folder."""
+    file = (FOLDER / name).parent / "seeds.json"
+    known: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps(known | {Path(name).name: seed}, indent=2, sort_keys=True) + "\n")
 
 
 def main() -> None:
@@ -62,7 +81,6 @@ def main() -> None:
     parser.add_argument("--schedules", type=int, default=20_000)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    seeds: dict[str, int] = json.loads(SEEDS.read_text()) if SEEDS.exists() else {}
     missed = []
     for name in options.names or names():
         began = time.monotonic()
@@ -73,9 +91,8 @@ def main() -> None:
             print(f"{name}: not found in {options.schedules} schedules, {seconds:.0f} s", flush=True)  # noqa: T201
             continue
         seed, text = found
-        seeds[name] = seed
         print(f"{name}: seed {seed}, {seconds:.0f} s: {text[:150]}", flush=True)  # noqa: T201
-        SEEDS.write_text(json.dumps(seeds, indent=2, sort_keys=True) + "\n")
+        store(name, seed)
     sys.exit(1 if missed else 0)
 
 

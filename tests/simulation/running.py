@@ -16,12 +16,13 @@ import pytest
 from tests.simulation.copier import replace_clients
 from tests.simulation.copying import Copying
 from tests.simulation.functions import replace_engine_clients
+from tests.simulation.operated import operated
+from tests.simulation.operating import Operating
 from tests.simulation.world import Violation, clock, install, uninstall
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from tests.simulation.setups import Setup
+    from collections.abc import Callable, Collection, Iterator
+    from contextlib import AbstractContextManager
 
 
 @dataclass
@@ -53,10 +54,22 @@ def prepared() -> Iterator[None]:
             uninstall(names)
 
 
-def run_seed(seed: int, *, without: Collection[int] = (), setup: Setup | None = None, trace: bool = False) -> Outcome:
-    """Run one schedule; `without` and `setup` are as of `Copying`."""
+SCHEDULES: dict[str, type[Copying | Operating]] = {"copy": Copying, "operations": Operating}
+"""What a seed is a schedule of."""
+PREPARED: dict[str, Callable[[], AbstractContextManager[None]]] = {"copy": prepared, "operations": operated}
+
+
+def run_seed(
+    seed: int,
+    *,
+    of: str = "copy",
+    without: Collection[int] = (),
+    setup: Any = None,  # noqa: ANN401 -- each kind of schedule has its own
+    trace: bool = False,
+) -> Outcome:
+    """Run one schedule; `without` and `setup` are as of `Copying` and `Operating`."""
     random.seed(seed)  # the jitter of pauses
-    schedule = Copying(seed, without=without, setup=setup, trace=trace)
+    schedule = SCHEDULES[of](seed, without=without, setup=setup, trace=trace)
     clock.world = schedule.world
     outcome, began = Outcome(seed), time.process_time()
     gc.disable()
@@ -78,27 +91,32 @@ def run_seed(seed: int, *, without: Collection[int] = (), setup: Setup | None = 
     return outcome
 
 
-def shrunk(seed: int, outcome: Outcome) -> str:
+def shrunk(seed: int, outcome: Outcome, *, of: str = "copy") -> str:
     """The setup and the faults that a failing seed needs to fail, one a line: the least of each that still fails."""
-    first = Copying(seed)
+    first = SCHEDULES[of](seed)
+    faults = first.may_be_left_out
     without: set[int] = set()
-    for number in range(len(first.faults)):
-        if run_seed(seed, without=without | {number}).error is not None:
+    for number in range(len(faults)):
+        if run_seed(seed, of=of, without=without | {number}).error is not None:
             without.add(number)
-    setup = first.setup
-    simpler: list[dict[str, Any]] = [
-        {"copiers": 1},
-        {"partitions": 1},
-        {"transactions": False},
-        {"leave_out": False},
-        {"old": False},
-        {"seconds": setup.seconds / 2},
-        {"seconds": setup.seconds / 4},
-    ]
+    setup: Any = first.setup
+    simpler: list[dict[str, Any]] = (
+        []
+        if isinstance(first, Operating)
+        else [
+            {"copiers": 1},
+            {"partitions": 1},
+            {"transactions": False},
+            {"leave_out": False},
+            {"old": False},
+            {"seconds": setup.seconds / 2},
+            {"seconds": setup.seconds / 4},
+        ]
+    )
     for change in simpler:
         changed = replace(setup, **change)
-        if changed != setup and run_seed(seed, without=without, setup=changed).error is not None:
+        if changed != setup and run_seed(seed, of=of, without=without, setup=changed).error is not None:
             setup = changed
-    left = run_seed(seed, without=without, setup=setup)
-    lines = [str(fault) for number, fault in enumerate(first.faults) if number not in without]
+    left = run_seed(seed, of=of, without=without, setup=setup)
+    lines = [str(fault) for number, fault in enumerate(faults) if number not in without]
     return "\n".join([str(setup), *lines, str(left.error), f"without={sorted(without)}"])

@@ -6,6 +6,7 @@ import time
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ConsumerPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -50,16 +51,17 @@ class Step(NamedTuple):
     numbers: tuple[int, ...]
 
 
-def script(seed: int) -> list[Step]:
+def script(seed: int, *, transactions: bool = False) -> list[Step]:
     """A sequence of requests: most continue a producer, others repeat, leave out, go back, or ask outside the log."""
     random = Random(seed)
     steps: list[Step] = []
     positions: dict[int, tuple[int, int]] = {}
     sent: list[tuple[int, ...]] = []
     open_ones: set[int] = set()
+    kinds = len(_KINDS) if transactions else 6
     end = 0
     for _ in range(STEPS):
-        kind = random.choices(_KINDS, _WEIGHTS)[0]
+        kind = random.choices(_KINDS[:kinds], _WEIGHTS[:kinds])[0]
         if kind == "append":
             producer = random.randrange(3)
             epoch, sequence = positions.get(producer, (0, 0))
@@ -324,9 +326,16 @@ def test_answers_of_both(source: EmbeddedCluster) -> None:
     compare(of_kafka(source, scripts), simulated(scripts), scripts)
 
 
+@pytest.mark.nightly
+def test_answers_about_transactions(target: EmbeddedCluster) -> None:
+    scripts = {(TOPIC, number): script(number, transactions=True) for number in range(SEQUENCES)}
+    compare(of_kafka(target, scripts), simulated(scripts), scripts)
+
+
+@pytest.mark.nightly
 def test_answers_of_an_earlier_release() -> None:
     """The oldest release, where the product has other ways."""
-    scripts = {(TOPIC, number): script(number) for number in range(SEQUENCES)}
+    scripts = {(TOPIC, number): script(number, transactions=True) for number in range(SEQUENCES)}
     with start_release("2.8.2") as cluster:
         compare(of_kafka(cluster, scripts), simulated(scripts), scripts)
 

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.simulation.planting import SEEDS, names, search
-
-
-def seeds() -> dict[str, int]:
-    found: dict[str, int] = json.loads(SEEDS.read_text())
-    return found
+from tests.simulation.planting import names, search, seeds
 
 
 def test_every_fault_has_a_seed() -> None:

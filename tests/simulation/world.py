@@ -181,6 +181,7 @@ class _Clock:
     """In place of the module `time` for the product's code: the clocks of the process that runs."""
 
     world: World | None = None
+    sleeps: Callable[[float], None] | None = None
     CLOCK_BOOTTIME = 7
 
     def monotonic(self) -> float:
@@ -191,13 +192,19 @@ class _Clock:
         return self.process.time()
 
     def sleep(self, seconds: float) -> None:
-        """As `time.sleep`, in a thread of a simulated process."""
+        """As `time.sleep`, in a thread of a simulated process; `sleeps` does it if it is set."""
+        if self.sleeps is not None:
+            self.sleeps(seconds)
+            return
         from tests.simulation.threads import sleep  # noqa: PLC0415 -- built on this module
 
         sleep(seconds)
 
     def perf_counter(self) -> float:
         return self.process.monotonic()
+
+    def gmtime(self, seconds: float | None = None) -> real_time.struct_time:
+        return real_time.gmtime(self.time() if seconds is None else seconds)
 
     def clock_gettime(self, _: int) -> float:
         """The clock that also counts while a machine sleeps."""

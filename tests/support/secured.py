@@ -141,7 +141,7 @@ class Secured:
         who = entry.EntityData(entity_type="user", entity_name=user)
         limit = entry.OpData(key="controller_mutation_rate", value=rate or 0.0, remove=rate is None)
         request = AlterClientQuotasRequest(entries=[entry(entity=[who], ops=[limit])], validate_only=False)
-        client._manager.run(client._manager.send, request)
+        client.ask_any_broker(request)
         client.close()
 
     def revoke(self, cluster: str, *acls: Acl) -> None:

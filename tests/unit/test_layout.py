@@ -180,3 +180,16 @@ def test_scripts_of_functions_and_jobs_stay_thin() -> None:
     scripts = [*root.glob("functions/*/app.py"), *root.glob("glue_jobs/*.py")]
     assert scripts
     assert [str(path) for path in scripts if len(path.read_text().splitlines()) > 60] == []
+
+
+def test_clients_of_both_libraries_are_made_in_one_module_each() -> None:
+    """So that a simulation can replace them. The demo and its brokers have clients of their own."""
+    made = {"AdminClient", "Consumer", "Producer", "KafkaAdminClient", "AdminRequests", "EventLoop", "ClusterClient"}
+    places = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if path.parent.name not in ("demo", "local") and isinstance(node, ast.Call)
+        if isinstance(node.func, ast.Name) and node.func.id in made
+    }
+    assert places == {"clusters/clients.py", "kafka_python/admin.py", "protocol/clients.py"}

@@ -17,6 +17,7 @@ from mirrorless.errors import CorruptBatch, Gap, GapKind
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.translation_service import counter_from
 from mirrorless.progress.records import Known, Progress
+from mirrorless.protocol import clients
 from mirrorless.protocol.cluster_client import EARLIEST_LOCAL, ClusterClient
 from mirrorless.protocol.leaders import NotNow
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, Fetched, Offset
@@ -108,10 +109,10 @@ def client(source: Source) -> ClusterClient:
 def walked(monkeypatch: pytest.MonkeyPatch) -> Callable[[Source, RecordCounter], Walk]:
     """Walk with a `Walker` for one counter, without pauses."""
     monkeypatch.setattr(log_walk, "_PAUSE_S", 0.0)
-    monkeypatch.setattr(log_walk, "EventLoop", Net)
+    monkeypatch.setattr(clients, "event_loop", Net)
 
     def walk(source: Source, counter: RecordCounter) -> Walk:
-        monkeypatch.setattr(log_walk, "ClusterClient", lambda *_, **__: source)
+        monkeypatch.setattr(clients, "cluster_client", lambda *_, **__: source)
         one = Walk(PLACE, counter)
         walker = Walker(Cluster(alias="a", bootstrap_servers="a:1"))
         walker.walk([one], deadline=time.monotonic() + 5)

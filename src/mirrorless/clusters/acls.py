@@ -16,9 +16,8 @@ from mirrorless.kafka_python.admin import (
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
-    KafkaAdminClient,
+    AdminRequests,
     ResourcePatternFilter,
-    ask_broker,
 )
 from mirrorless.kafka_python.admin import ResourceType as TypeOfResource
 from mirrorless.kafka_python.errors import (
@@ -125,7 +124,7 @@ def acls_of(cluster: Cluster, resource: AclResource) -> frozenset[Acl] | NoAcls:
     )
 
 
-def acls_seen_by(client: KafkaAdminClient, node: int) -> frozenset[tuple[str, str, str, str]]:
+def acls_seen_by(client: AdminRequests, node: int) -> frozenset[tuple[str, str, str, str]]:
     """Return the literal ACLs of topics that one broker knows: topic, principal, operation and permission.
 
     A change reaches brokers one after the other. Raises kafka-python's errors.
@@ -140,7 +139,7 @@ def acls_seen_by(client: KafkaAdminClient, node: int) -> frozenset[tuple[str, st
         operation=ACLOperation.ANY,
         permission_type=ACLPermissionType.ANY,
     )
-    answer = ask_broker(client, node, request)
+    answer = client.ask_broker(node, request)
     if answer.error_code:
         raise for_code(answer.error_code)
     return frozenset(

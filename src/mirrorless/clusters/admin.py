@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
 
 from mirrorless.client_logs import LIBRDKAFKA
-from mirrorless.clusters import first_contact, outages
+from mirrorless.clusters import clients, first_contact, outages
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from concurrent.futures import Future
 
-    from confluent_kafka.admin import ClusterMetadata
+    from confluent_kafka.admin import AdminClient, ClusterMetadata
 
     from mirrorless.settings import Cluster
 
@@ -69,7 +68,7 @@ class _Connected:
 
     def __init__(self, settings: dict[str, Any], heard: _Heard) -> None:
         self.heard = heard
-        self.client = AdminClient(settings)
+        self.client = clients.admin(settings)
         self.has_answered = False
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.kafka_python.admin import ask_broker
 from mirrorless.kafka_python.errors import for_code
 from mirrorless.kafka_python.messages import DescribeConfigsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mirrorless.kafka_python.admin import KafkaAdminClient
+    from mirrorless.kafka_python.admin import AdminRequests
 
 _TOPIC: Final = 2
 
 
-def topic_config_seen_by(client: KafkaAdminClient, node: int, topics: Iterable[str], name: str) -> dict[str, str]:
+def topic_config_seen_by(client: AdminRequests, node: int, topics: Iterable[str], name: str) -> dict[str, str]:
     """Return the value of config `name` of each topic at one broker; raises kafka-python's errors."""
     request = DescribeConfigsRequest(
         resources=[
@@ -29,7 +28,7 @@ def topic_config_seen_by(client: KafkaAdminClient, node: int, topics: Iterable[s
         include_documentation=False,
     )
     found: dict[str, str] = {}
-    for result in ask_broker(client, node, request).results:
+    for result in client.ask_broker(node, request).results:
         if result.error_code:
             raise for_code(result.error_code)
         for config in result.configs or ():

@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
 from mirrorless.client_logs import LIBRDKAFKA
+from mirrorless.clusters import clients
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from confluent_kafka import Message
+    from confluent_kafka import Consumer, Message
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Cluster
@@ -42,7 +43,7 @@ def reader(cluster: Cluster, **own: Any) -> Consumer:  # noqa: ANN401 -- librdka
         "auto.offset.reset": "earliest",
         **{key.replace("_", "."): value for key, value in own.items()},
     }
-    return Consumer(for_confluent(cluster, role="consumer", extra=settings))
+    return clients.consumer(for_confluent(cluster, role="consumer", extra=settings))
 
 
 def waiting(consumer: Consumer, most: int, *, seconds: float) -> list[Message]:

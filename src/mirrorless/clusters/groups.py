@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.kafka_python.admin import KafkaAdminClient
+    from mirrorless.kafka_python.admin import AdminRequests
     from mirrorless.settings import Cluster
 
 _NO_COORDINATOR: Final = (kafka_errors.CoordinatorNotAvailableError, kafka_errors.CoordinatorLoadInProgressError)
@@ -170,7 +170,7 @@ class GroupOffsets:
     def __init__(self, cluster: Cluster) -> None:
         self.shortened: list[str] = []
         self._cluster = cluster
-        self._client: KafkaAdminClient | None = None
+        self._client: AdminRequests | None = None
         self._lock = threading.Lock()
 
     def committed(self, groups: Iterable[str]) -> Iterator[tuple[str, dict[TopicPartition, Committed] | str]]:
@@ -281,7 +281,7 @@ class GroupOffsets:
         if client is not None:
             client.close()
 
-    def _connected(self) -> KafkaAdminClient:
+    def _connected(self) -> AdminRequests:
         with self._lock:
             if self._client is None:
                 try:
@@ -291,7 +291,7 @@ class GroupOffsets:
                     raise ClusterUnavailable(reason, cluster=self._cluster.alias) from error
             return self._client
 
-    def _patiently(self, until: float, call: Callable[[KafkaAdminClient], Any]) -> Any:  # noqa: ANN401 -- as the library
+    def _patiently(self, until: float, call: Callable[[AdminRequests], Any]) -> Any:  # noqa: ANN401 -- as the library
         """Ask again if a group has no coordinator yet or any more, or has another one now.
 
         The library looks up the coordinator only once. `until`, on the monotonic clock, is for all groups together:
@@ -328,12 +328,12 @@ def refusals(group: str, outcome: Mapping[TopicPartition, str | None] | str) -> 
     ]
 
 
-def _list(client: KafkaAdminClient, *, groups: list[str]) -> Any:  # noqa: ANN401 -- the library's answers
+def _list(client: AdminRequests, *, groups: list[str]) -> Any:  # noqa: ANN401 -- the library's answers
     return client.list_group_offsets(dict.fromkeys(groups))
 
 
 def _alter(
-    client: KafkaAdminClient, *, group: str, offsets: Mapping[KafkaTopicPartition, OffsetAndMetadata]
+    client: AdminRequests, *, group: str, offsets: Mapping[KafkaTopicPartition, OffsetAndMetadata]
 ) -> dict[KafkaTopicPartition, type[kafka_errors.BrokerResponseError]]:
     """Commit; raises if the broker is not the coordinator, which it reports for each partition."""
     answer: dict[KafkaTopicPartition, type[kafka_errors.BrokerResponseError]] = client.alter_group_offsets(

@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 
 from mirrorless.client_logs import LIBRDKAFKA
-from mirrorless.clusters import outages
+from mirrorless.clusters import clients, outages
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.connection_errors import grant, unwritten
 from mirrorless.errors import ClusterError, ClusterUnavailable
@@ -54,7 +54,7 @@ class TopicProducer:
             settings["message.timeout.ms"] = int(gives_up_after_s * 1000)
         noticed = partial(outages.noticed, cluster.alias)
         extra = {"error_cb": noticed, **settings, "acks": "all", "logger": LIBRDKAFKA}
-        self._producer = Producer(for_confluent(cluster, role="producer", extra=extra))
+        self._producer = clients.producer(for_confluent(cluster, role="producer", extra=extra))
 
     def send(
         self,

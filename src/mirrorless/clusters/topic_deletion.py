@@ -16,7 +16,6 @@ from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.admin import ask_broker, ask_without_reconnecting, controller
 from mirrorless.kafka_python.messages import DeleteTopicsRequest, MetadataRequest
 
 if TYPE_CHECKING:
@@ -49,8 +48,8 @@ def delete_by_id(cluster: Cluster, ids: Mapping[str, str], confirm: Callable[[],
         try:
             left = dict(ids)
             for _ in range(_ATTEMPTS):
-                node = controller(client)
-                ask_broker(client, node, MetadataRequest())  # opens the connection
+                node = client.controller()
+                client.ask_broker(node, MetadataRequest())  # opens the connection
                 confirm()
                 request = DeleteTopicsRequest(
                     topics=[DeleteTopicsRequest.DeleteTopicState(topic_id=UUID(one)) for one in left.values()],
@@ -58,7 +57,7 @@ def delete_by_id(cluster: Cluster, ids: Mapping[str, str], confirm: Callable[[],
                     min_version=_BY_ID,
                 )
                 try:
-                    answer = ask_without_reconnecting(client, node, request)
+                    answer = client.ask_without_reconnecting(node, request)
                 except kafka_errors.NodeNotReadyError:
                     continue  # confirmed again over the next connection
                 left = _left(cluster, left, {str(one.topic_id): one.error_code for one in answer.responses})

@@ -16,16 +16,16 @@ from mirrorless.clusters.topics import create_topics
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.errors import MirrorlessError
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.modes import Modes
 from mirrorless.policy import policy_for
+from mirrorless.protocol import clients
 from mirrorless.protocol.broker_errors import error_name
-from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.leaders import NotNow, leader_of
 from mirrorless.protocol.markers import RIGHT, delete_records, write_markers
 
 if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.settings import Flow
 
 CHECK: Final = "identical offsets"
@@ -83,8 +83,10 @@ def _try(flow: Flow, topic: str) -> str | None:
                 await net.sleep(0.1)
 
     checksum.prepare()
-    net = EventLoop()
-    client = ClusterClient(net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
+    net = clients.event_loop()
+    client = clients.cluster_client(
+        net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer")
+    )
     try:
         found: str | None = net.run(run)
     finally:

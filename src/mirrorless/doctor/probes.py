@@ -16,7 +16,7 @@ from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.clusters.side_by_side import each
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.admin import ACLOperation, ask_any_broker, ask_broker, ask_controller
+from mirrorless.kafka_python.admin import ACLOperation
 from mirrorless.kafka_python.messages import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
@@ -126,8 +126,8 @@ class Probes:
         """Send any request to some broker, to the controller or to the broker `node`; raises `NotSaid`."""
         try:
             if node is not None:
-                return ask_broker(self._client, node, request)
-            return (ask_controller if controller else ask_any_broker)(self._client, request)
+                return self._client.ask_broker(node, request)
+            return self._client.ask_controller(request) if controller else self._client.ask_any_broker(request)
         except kafka_errors.IncompatibleBrokerVersion as error:
             raise NotSaid("the brokers are too old for this check") from error
         except kafka_errors.KafkaError as error:

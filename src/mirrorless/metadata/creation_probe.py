@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 from mirrorless.clusters.effective_configs import EffectiveConfigs, ask_creation
 from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.admin import ask_controller
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +34,7 @@ class CreationProbe:
             if self._client is None:
                 self._client = admin_client(self._cluster)
             return ask_creation(
-                lambda request: ask_controller(self._client, request),
+                self._client.ask_controller,
                 name,
                 partitions=1,
                 replication_factor=-1,

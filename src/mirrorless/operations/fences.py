@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Refusal
-    from mirrorless.kafka_python.admin import KafkaAdminClient
+    from mirrorless.kafka_python.admin import AdminRequests
     from mirrorless.settings import Cluster, Flow, Settings
 
 COMMAND: Final = "command:"
@@ -230,7 +230,7 @@ class ConfigFence:
         """Ask every broker."""
         topics = list(planned["before"])
 
-        def knows(client: KafkaAdminClient, node: int) -> bool:
+        def knows(client: AdminRequests, node: int) -> bool:
             seen = topic_config_seen_by(client, node, topics, MAX_BYTES)
             return all(seen.get(topic) == FENCED_BYTES for topic in topics)
 
@@ -243,7 +243,7 @@ class ConfigFence:
         there = partition_counts(self._admin.metadata())
         topics = [topic for topic, value in planned["before"].items() if value != FENCED_BYTES and topic in there]
 
-        def is_rid(client: KafkaAdminClient, node: int) -> bool:
+        def is_rid(client: AdminRequests, node: int) -> bool:
             return FENCED_BYTES not in topic_config_seen_by(client, node, topics, MAX_BYTES).values()
 
         return [
@@ -331,7 +331,7 @@ def _denied(planned: dict[str, Any]) -> set[tuple[str, str, str, str]]:
     return {(acl.topic, acl.principal, acl.operation, acl.permission) for acl in _denials(planned)}
 
 
-def _brokers_without(cluster: Cluster, admin: Admin, agrees: Callable[[KafkaAdminClient, int], bool]) -> list[str]:
+def _brokers_without(cluster: Cluster, admin: Admin, agrees: Callable[[AdminRequests, int], bool]) -> list[str]:
     """Return the brokers that do not agree, in words; raises `ClusterUnavailable`."""
     try:
         client = admin_client(cluster)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.kafka_python.admin import ask_broker
 from mirrorless.kafka_python.errors import IncompatibleBrokerVersion, KafkaError
 from mirrorless.protocol.requests import describe_producers
 
@@ -55,7 +54,7 @@ def active_producers(
         try:
             for leader, some in by_leader.items():
                 if leader >= 0:
-                    answer = ask_broker(client, leader, describe_producers(some))
+                    answer = client.ask_broker(leader, describe_producers(some))
                     found += [
                         ActiveProducer(
                             place=(topic.name, part.partition_index),

@@ -12,10 +12,9 @@ from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.connection_errors import grant
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.progress.producer_ids import reserving_id
+from mirrorless.protocol import clients
 from mirrorless.protocol.broker_errors import error_for, error_name
-from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.leaders import TROUBLE, NotNow, by_leader
 from mirrorless.protocol.markers import MARKERS_AT_ONCE, RIGHT, write_markers
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.settings import Cluster
 
 _TIMEOUT_MS: Final = 20_000
@@ -37,8 +37,8 @@ def reserve(cluster: Cluster, up_to: Mapping[TopicPartition, int]) -> None:
     """
     if not up_to:
         return
-    net = EventLoop()
-    client = ClusterClient(
+    net = clients.event_loop()
+    client = clients.cluster_client(
         net,
         cluster=cluster.alias,
         cluster_id=cluster.cluster_id,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.clusters.topics import high_watermarks, partition_counts, undescribed
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.kafka_python.admin import ask_broker
 from mirrorless.kafka_python.errors import IncompatibleBrokerVersion, KafkaError
 from mirrorless.protocol.cluster_client import LATEST, READ_UNCOMMITTED
 from mirrorless.protocol.requests import DEBUGGING, list_offsets, listed_offsets
@@ -42,7 +41,7 @@ def log_ends(
             for node, some in led.items():
                 if node >= 0:
                     request = list_offsets(some, at=LATEST, isolation=READ_UNCOMMITTED, replica=DEBUGGING)
-                    answer = listed_offsets(ask_broker(client, node, request))
+                    answer = listed_offsets(client.ask_broker(node, request))
                     found |= {place: one.offset for place, one in answer.items() if not one.error_code}
     except IncompatibleBrokerVersion:
         return {}

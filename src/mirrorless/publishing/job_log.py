@@ -34,7 +34,7 @@ class JobLog:
         self._line("Trouble", error=text)
 
     def noted(self, level: str, text: str) -> None:
-        """Log what goes on beside the copy; `level` is `info`, `warning` or `error`."""
+        """Log an event beside the copy; `level` is `info`, `warning` or `error`."""
         self._line("Note", **{level: text})
 
     def _line(self, event: str, **fields: object) -> None:

@@ -137,7 +137,7 @@ def test_an_unknown_broker_and_a_repeated_name_are_refused(source: EmbeddedClust
     with pytest.raises(ConfigurationError, match="node_id=7"):
         source.kill_broker(7)
     twins = [ClusterSpec(name="twin"), ClusterSpec(name="twin")]
-    with pytest.raises(ConfigurationError, match="name=twin"), start_clusters(twins):
+    with pytest.raises(ConfigurationError, match="the name twin is given twice"), start_clusters(twins):
         pytest.fail("two clusters of one name")
 
 

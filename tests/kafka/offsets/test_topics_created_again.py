@@ -78,7 +78,7 @@ def test_groups_stay_where_they_are_until_the_new_topic_is_copied(world: World, 
         status, answers, errors = translated(world, group)
         assert (status, answers) == (1, [])
         assert (
-            f"{remote}: offsets are not translated: {topic} was deleted and recreated on {world.source_alias}: its"
+            f"{remote}: offsets are not translated: {topic} was deleted and recreated on {world.source_alias} (its id "
             in errors
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mirrorless.clusters import producer
+from mirrorless.clusters import clients
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.settings import Cluster
@@ -21,7 +21,7 @@ NOWHERE = Cluster(alias="b", bootstrap_servers="127.0.0.1:1")
 
 def settings_of(monkeypatch: pytest.MonkeyPatch, **own: object) -> dict[str, object]:
     seen: list[dict[str, object]] = []
-    monkeypatch.setattr(producer, "Producer", seen.append)
+    monkeypatch.setattr(clients, "producer", seen.append)
     TopicProducer(NOWHERE, **own)  # type: ignore[arg-type]
     return seen[0]
 

@@ -63,7 +63,7 @@ def test_it_is_another_one(said: Known | None, topic_id: str | None, *, another:
 def test_a_topic_is_another_one_as_long_as_one_of_its_partitions_is() -> None:
     progress = {("t", 0): known(OLD, NEW), ("t", 1): known(OLD), ("same", 0): known(NEW)}
     found = created_again(progress, ids={"t": NEW, "same": NEW}, partitions={"t": 2, "same": 1}, alias="A")
-    assert found == {"t": f"t was deleted and recreated on A: its id is {NEW}, the id of the copied topic is {OLD}"}
+    assert found == {"t": f"t was deleted and recreated on A (its id is {NEW}, the copied one had {OLD})"}
 
 
 def test_partitions_that_the_new_topic_does_not_have_count_no_longer() -> None:

@@ -8,6 +8,7 @@ from mirrorless.clusters.configs import ConfigValue, Origin
 from mirrorless.filters import ConfigPropertyFilter
 from mirrorless.metadata.actions import AlterConfigs, ConfigDifference
 from mirrorless.metadata.config_plan import creation_config, plan_configs
+from mirrorless.metadata.fences import FENCED_BYTES, MAX_BYTES
 
 OWN, STATIC, DEFAULT = (ConfigValue("7", origin) for origin in (Origin.TOPIC, Origin.STATIC_BROKER, Origin.DEFAULT))
 DYNAMIC = ConfigValue("7", 3)
@@ -79,3 +80,9 @@ def test_what_the_target_does_not_know_is_noted_once_for_all_topics() -> None:
 def test_a_topic_that_one_side_could_not_describe_is_left_alone() -> None:
     assert plan_configs(PLAIN, remote={"t": "A.t"}, source={}, target={"A.t": {"x": OWN}}) == ([], [])
     assert plan_configs(PLAIN, remote={"t": "A.t"}, source={"t": {"x": OWN}}, target={}) == ([], [])
+
+
+def test_the_fence_of_an_operation_stays_on_the_target() -> None:
+    fence = ConfigValue(FENCED_BYTES, Origin.TOPIC)
+    source, target = {"t": {MAX_BYTES: ConfigValue("2000", Origin.TOPIC)}}, {"A.t": {MAX_BYTES: fence}}
+    assert plan_configs(PLAIN, remote={"t": "A.t"}, source=source, target=target) == ([], [])

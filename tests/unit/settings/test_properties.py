@@ -97,3 +97,11 @@ def test_a_broken_escape_is_named_by_its_line_only() -> None:
         parse("clusters = A\nA.ssl.key.password = sword\\ufish\n", file="mm2")
 
     assert "fish" not in str(caught.value)
+
+
+def test_the_entry_before_is_kept_where_a_key_is_set_to_another_value() -> None:
+    assert parse("a = 1\na = 1 \n")["a"].earlier is None
+    last = parse("a = 1\na = 2\na = 2\n")["a"]
+    assert (last.line, last.value) == (3, "2")
+    assert last.earlier is not None
+    assert (last.earlier.line, last.earlier.value) == (1, "1")

@@ -8,10 +8,9 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.identity import ends_of
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER, MemoryLimits
-from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
 from mirrorless.progress.topic import ProgressTopic
-from mirrorless.protocol.cluster_client import ClusterClient
+from mirrorless.protocol import clients
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
@@ -26,15 +25,15 @@ class FlowConnections:
     """Opens nothing before `connect`; connections stay open until `close`."""
 
     def __init__(self, flow: Flow, memory: MemoryLimits = SPARK_WORKER) -> None:
-        self.net = EventLoop()
-        self.source = ClusterClient(
+        self.net = clients.event_loop()
+        self.source = clients.cluster_client(
             self.net,
             cluster=flow.source.alias,
             cluster_id=flow.source.cluster_id,
             config=for_kafka_python(flow.source, role="consumer"),
             frames=ReceiveBuffers(memory.frames),
         )
-        self.target = ClusterClient(
+        self.target = clients.cluster_client(
             self.net,
             cluster=flow.target.alias,
             cluster_id=flow.target.cluster_id,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import TopicPartition as ConfluentTopicPartition
@@ -21,7 +20,6 @@ from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
 from mirrorless.copy.slot.producer_expiry import EXPIRY
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.admin import ask_any_broker, ask_broker
 from mirrorless.progress.discovered_topics import starts_at_latest
 from mirrorless.protocol.requests import describe_broker, described_configs
 
@@ -54,10 +52,10 @@ def distance_of(cluster: Cluster, brokers: Iterable[int]) -> Distance:
     try:
         client = admin_client(cluster)
         try:
-            round_trip_s = shortest_round_trip_s(partial(ask_any_broker, client))
+            round_trip_s = shortest_round_trip_s(client.ask_any_broker)
             if round_trip_s < FAR_S:
                 return Distance(round_trip_s=round_trip_s)
-            answers = [ask_broker(client, node, describe_broker(node, [EXPIRY])) for node in list(brokers)[:1]]
+            answers = [client.ask_broker(node, describe_broker(node, [EXPIRY])) for node in list(brokers)[:1]]
         finally:
             client.close()
     except (kafka_errors.KafkaError, OSError) as error:

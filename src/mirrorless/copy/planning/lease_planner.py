@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Refusal
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.lease_rows import LeaseRow
-    from mirrorless.kafka_python.admin import KafkaAdminClient
+    from mirrorless.kafka_python.admin import AdminRequests
     from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
@@ -426,7 +426,7 @@ class Sizes:
 
     def __init__(self, flow: Flow) -> None:
         self._cluster = flow.source
-        self._client: KafkaAdminClient | None = None
+        self._client: AdminRequests | None = None
 
     def read(self) -> dict[TopicPartition, int]:
         """The largest replica's bytes of every partition; raises kafka-python's errors."""

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.batches.record_counter import RecordCounter
+from mirrorless.clusters.consumers import records_in
 from mirrorless.clusters.topics import (
     high_watermarks,
     last_stable_offsets,
@@ -61,6 +62,7 @@ SAID: Final = {
 _WALKING_S: Final = 60.0
 _PATIENCE_S: Final = 5.0
 _ACTIVE_S: Final = 10.0
+"""How long nothing may be written to the old cluster before its tail is copied or emptied."""
 _LAST: Final = 5
 
 
@@ -81,16 +83,12 @@ def plan_tail(context: OperationContext) -> dict[str, Any]:
     _warn_of_others(context, starts)
     counts = {topic: len(some) for topic, some in starts.items()}
     places = places_of(counts)
-    since_ms = int((time.time() - _ACTIVE_S) * 1000)
-    producers = active_producers(context.forward.target, context.target.metadata(), places)
     before = _epochs_before(context, failover, starts)
+    log_ends, _ = high_watermarks(context.target, places)
     tails, again = _tails(context, ends, places, before)
-    writing = [one for one in producers if one.last_ms >= since_ms and tails[one.place][1] > tails[one.place][0]]
-    if writing:
-        raise StepFailed(
-            f"producers have written to {context.forward.target.alias} within the last {_ACTIVE_S:.0f} s: stop them",
-            [one.text for one in writing],
-        )
+    if context.request.stranded != LIST:
+        with_tail = {place for place, (first, end) in tails.items() if end > first}
+        _refuse_writers(context, {place: end for place, end in log_ends.items() if place in with_tail})
     records = _counted(context, tails)
     exact = Modes(context.forward).keeps_offsets_in_turns(starts) - set(again)
     in_exact = [place for place in places if place[0] in exact]
@@ -231,6 +229,26 @@ def _tails(
         since = [each.downstream for number, each in epochs if number > newest and each.kind is not EpochKind.TURN]
         found[place] = (first, first if place[0] in again else max(first, min([ends[place], *since])))
     return found, sorted(again)
+
+
+def _refuse_writers(context: OperationContext, ends: Mapping[TopicPartition, int]) -> None:
+    """Raise `StepFailed` if records are written to the old cluster after these ends, within some seconds from now on.
+
+    The timestamps of records, as producers' states have them, are by the clocks of other machines.
+    """
+    if not ends:
+        return
+    old = context.forward.target
+    until = time.monotonic() + _ACTIVE_S
+    while context.wait(until):
+        pass
+    now, _ = high_watermarks(context.target, ends)
+    spans = {place: (ends[place], end) for place, end in now.items() if end > ends[place]}
+    written = records_in(old, spans) if spans else {}
+    if written:
+        producers = active_producers(old, context.target.metadata(), written)
+        lines = [f"{topic}-{number}: {count_of(records, 'record')}" for (topic, number), records in written.items()]
+        raise StepFailed(f"producers write to {old.alias}: stop them", [*lines, *(one.text for one in producers)])
 
 
 def _refuse_never_copied(context: OperationContext, places: Sequence[TopicPartition]) -> None:
