@@ -50,8 +50,8 @@ TIMES := build/test-times.json
 SIDE_BY_SIDE := --numprocesses $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder
 test: setup build-tools $(BROWSER_READY)  ## unit, real Kafka brokers, real Spark, the build; WORKERS=n side by side
 	@rm -f $(TIMES)
-	$(BIN)/python -m pytest -m alone --times $(TIMES) tests/spark
-	$(BIN)/python -m pytest -m 'not alone and not nightly' $(SIDE_BY_SIDE) --times $(TIMES)
+	$(BIN)/python -m pytest -m alone --times=$(TIMES) tests/spark
+	$(BIN)/python -m pytest -m 'not alone and not nightly' $(SIDE_BY_SIDE) --times=$(TIMES) tests
 	@$(BIN)/python -m tests.times $(TIMES)
 
 test-times: $(READY)  ## seconds of each folder and file in the last `make test`; KEEP=1 orders later runs by them
