@@ -16,6 +16,7 @@ from mirrorless.clusters import admin as admin_module
 from mirrorless.clusters import clients as cluster_clients
 from mirrorless.clusters import side_by_side
 from mirrorless.copy.engines import lease_run
+from mirrorless.kafka_python import admin as kafka_python_admin
 from mirrorless.operations import switches
 from mirrorless.operations.steps import preflight
 from mirrorless.protocol import clients as protocol_clients
@@ -101,7 +102,7 @@ def operated() -> Iterator[None]:
         monkeypatch.setattr(cluster_clients, "admin", SimulatedAdmin)
         monkeypatch.setattr(cluster_clients, "producer", SimulatedSender)
         monkeypatch.setattr(cluster_clients, "consumer", SimulatedConsumer)
-        monkeypatch.setattr(cluster_clients, "admin_requests", SimulatedRequests)
+        monkeypatch.setattr(kafka_python_admin, "connect", SimulatedRequests)
         monkeypatch.setattr(protocol_clients, "event_loop", SimulatedLoop)
         monkeypatch.setattr(protocol_clients, "cluster_client", _cluster_client)
         monkeypatch.setattr(side_by_side, "ThreadPoolExecutor", threads.Pool)

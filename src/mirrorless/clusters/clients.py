@@ -1,21 +1,15 @@
-"""Makes the clients of both libraries: nothing else does, so a simulation replaces them here.
+"""Makes the clients of confluent-kafka: nothing else does, so a simulation replaces them here.
 
-Callers name this module (`clients.consumer`), and do not import the functions.
+Callers name this module (`clients.consumer`), and do not import the functions. `kafka_python.admin` makes the admin
+client of kafka-python: functions that need none load faster without that library.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
-
-from mirrorless.kafka_python import admin as kafka_python_admin
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mirrorless.kafka_python.admin import AdminRequests
 
 
 def admin(settings: dict[str, Any]) -> AdminClient:
@@ -31,8 +25,3 @@ def producer(settings: dict[str, Any]) -> Producer:
 def consumer(settings: dict[str, Any]) -> Consumer:
     """Return confluent-kafka's consumer."""
     return Consumer(settings)
-
-
-def admin_requests(settings: Mapping[str, Any]) -> AdminRequests:
-    """Connect kafka-python's admin client, which sends any request; raises kafka-python's errors."""
-    return kafka_python_admin.connect(settings)

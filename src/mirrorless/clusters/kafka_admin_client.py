@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mirrorless.clusters import clients
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.kafka_python import admin as kafka_python_admin
 
 if TYPE_CHECKING:
     from mirrorless.kafka_python.admin import AdminRequests
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def admin_client(cluster: Cluster) -> AdminRequests:
     """Connect to a cluster, with its settings for an admin client; raises kafka-python's errors."""
-    return clients.admin_requests(for_kafka_python(cluster, role="admin"))
+    return kafka_python_admin.connect(for_kafka_python(cluster, role="admin"))
 
 
 def kafka_version(cluster: Cluster, node: int) -> str:

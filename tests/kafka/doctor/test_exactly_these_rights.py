@@ -73,7 +73,8 @@ def test_the_whole_flow(guarded: Guarded, tmp_path: Path) -> None:
     fill(world)
     reader = AclBinding(ResourceType.TOPIC, world.topic, "LITERAL", "User:reader", "*", "READ", "ALLOW")
     guarded.grant({Side.SOURCE: [reader]})
-    rows = [row for row in needed(world.flow()) if row.required or row.when in (When.PAUSE, When.RIVAL, When.EXPIRY)]
+    granted = (When.PAUSE, When.RIVAL, When.EXPIRY, When.AT_ONCE)
+    rows = [row for row in needed(world.flow()) if row.required or row.when in granted]
     guarded.grant(world.acls(rows, {Side.SOURCE: world.mark, Side.TARGET: BY_CERTIFICATE}))
 
     before = CliRunner().invoke(doctor, [str(world.write()), "--json"])

@@ -21,6 +21,7 @@ from mirrorless.doctor.probes import Probes
 from mirrorless.local.broker import free_ports
 from mirrorless.rights import Function
 from mirrorless.settings import Cluster, load
+from tests.support.offsets import commit
 from tests.support.world import World, producer
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def contents(cluster: EmbeddedCluster) -> dict[tuple[str, int], tuple[int, int]]
 
 
 def test_nothing_is_written_and_without_an_authorizer_every_right_is_there(world: World) -> None:
-    world.topic(partitions=2)
+    topic = world.topic(partitions=2)
+    commit(world.source, f"{topic}-reader", {(topic, 0): 0})  # a group that can be asked about
     make(world.target, "heartbeats-of-nobody")
     before = contents(world.source), contents(world.target)
 
