@@ -79,7 +79,9 @@ class Api:
                 raise Denied(action) from None
             raise (Missing if _is_missing(code, text) else AwsError)(text) from None
         except self._exceptions.BotoCoreError as error:
-            raise AwsError(f"{service} is not reachable: {' '.join(str(error).split())}") from None
+            of_settings = ("NoCredentialsError", "PartialCredentialsError", "NoRegionError")
+            what = "was not asked" if type(error).__name__ in of_settings else "is not reachable"
+            raise AwsError(f"{service} {what}: {' '.join(str(error).split())}") from None
         return answer
 
     def _client(self, service: str) -> Any:  # noqa: ANN401 -- boto3's
