@@ -58,7 +58,7 @@ def halted_by_its_id(world: World, topic: str) -> Report:
     report = copy_of(world, topic)
     assert report.state == "halted"
     assert report.error is not None
-    assert report.error.startswith(f"{topic}-0: this topic has the id ")
+    assert report.error.startswith(f"{topic}-0: the source topic was deleted and recreated: its id is ")
     world.write_settings(**{"mirrorless.on.gap": "continue"})
     return copy_of(world, topic)
 
