@@ -16,7 +16,7 @@ from mirrorless.functions.budget import TimeBudget
 from mirrorless.functions.checkpoint import checkpoint
 from mirrorless.functions.events import ScheduleEvent
 from mirrorless.functions.heartbeat import beat, reachable_pairs
-from mirrorless.group_sync.following import follow, follows
+from mirrorless.group_sync.following import ENDS_S, FOLLOWER, follow, follows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,7 +58,7 @@ class Companions:
     ) -> None:
         self._ended.set()
         for thread in self._threads:
-            thread.join()
+            thread.join(ENDS_S if thread.name == FOLLOWER else None)
 
     def start(self) -> None:
         """Begin to emit: the invocation copies now."""
@@ -66,7 +66,7 @@ class Companions:
             return
         flow = self._invocation.flow
         if follows(flow):
-            self._started(threading.Thread(target=self._follow, name="groups", daemon=True))
+            self._started(threading.Thread(target=self._follow, name=FOLLOWER, daemon=True))
         if not self._emits:
             return
         if reachable_pairs(self._invocation):  # whatever the flow's own setting: the reverse pair may have another

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from mirrorless.group_sync.follower import FollowReport
     from mirrorless.settings import Flow
 
+FOLLOWER: Final = "groups"
+"""The name of the thread."""
+ENDS_S: Final = 2.0
+"""A follower that waits for a cluster which does not answer is left behind: what it writes then does no harm."""
 _PAUSE_S: Final = 5.0
 _log = logging.getLogger(__name__)
 _followers: dict[str, tuple[Flow, GroupFollower]] = {}
@@ -41,7 +45,7 @@ def following(
     `tell` gets the level and the text of a line; without it lines are logged. `measured` gets the report of each step.
     """
     ended = threading.Event()
-    thread = threading.Thread(target=follow, args=(flow, tell or _logged, measured, ended), name="groups", daemon=True)
+    thread = threading.Thread(target=follow, args=(flow, tell or _logged, measured, ended), name=FOLLOWER, daemon=True)
     if follows(flow):
         thread.start()
     try:
@@ -49,7 +53,7 @@ def following(
     finally:
         ended.set()
         if thread.ident is not None:
-            thread.join()
+            thread.join(ENDS_S)
 
 
 def follow(
