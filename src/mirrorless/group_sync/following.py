@@ -65,19 +65,21 @@ def follow(
     """Follow the groups of a flow until `ended` is set; after an error, from scratch."""
     said = ""
     while not ended.is_set():
+        outages.wait(flow, stopping=ended.is_set)
         kept = _taken(flow)
         try:
             follower = GroupFollower(flow) if kept is None else kept
             kept = follower
             follower.begin()
-            while not ended.is_set():
+            while not ended.is_set() and not outages.any_away():
                 if follower.why_asking is not None and follower.why_asking != said:
                     said = follower.why_asking
                     tell("info", f"{flow.name} asks for the offsets of groups every second: {said}")
                 measured(follower.step())
-            follower.pause()
-            _keep(flow, follower)
-            return
+            if ended.is_set():
+                follower.pause()
+                _keep(flow, follower)
+                return
         except ClusterError as error:
             if error.cluster is None or not outages.suspect(error.cluster):
                 tell("warning", f"group offsets are not followed at the moment: {error}; checkpoint runs continue")
