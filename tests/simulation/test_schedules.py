@@ -15,7 +15,7 @@ from tests.simulation.running import prepared, run_seed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SCHEDULES = int(os.environ.get("MIRRORLESS_SCHEDULES", "2000"))
+SCHEDULES = int(os.environ.get("MIRRORLESS_SCHEDULES", "1000"))
 SECONDS = float(os.environ.get("MIRRORLESS_SIMULATION_SECONDS", "50"))
 """A slow or busy machine runs fewer."""
 
