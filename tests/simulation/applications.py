@@ -23,7 +23,7 @@ class Writer:
     """Writes numbered records, in its own partition, to the cluster that the switch names.
 
     It reads the switch again when it is refused, or after `stays_s`. `acknowledged` has the cluster of each number, by
-    time. A producer of an application is told what became of each record: of its requests none is lost.
+    time. A producer of an application learns what became of each record: of its requests none is lost.
     """
 
     def __init__(self, world: World, switch: Path, topic: str, partition: int, *, stays_s: float) -> None:

@@ -61,7 +61,7 @@ def _done(answer: Any) -> Future[Any]:  # noqa: ANN401 -- anything
 
 
 def metadata_of(cluster: AdministeredCluster, only: str | None = None) -> Any:  # noqa: ANN401 -- `ClusterMetadata`
-    """What any broker tells of a cluster."""
+    """What any broker reports of a cluster."""
     found: Any = ClusterMetadata()
     found.cluster_id, found.controller_id = cluster.id, min(cluster.nodes, default=1)
     for node in cluster.nodes:

@@ -191,7 +191,7 @@ def _steps(random: Random) -> list[Step]:
 
 
 def _suspended_steps(random: Random) -> list[Step]:
-    """Commands of which one is suspended before a write, while another process continues or aborts, and goes on."""
+    """Commands, one of them suspended before a write while another process continues or aborts, then resumed."""
     story = random.choice(STORIES)
     which = random.randrange(len(story))
     steps: list[Step] = []

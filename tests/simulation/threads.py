@@ -1,4 +1,4 @@
-"""Threads of a simulated process: one at a time runs, and each wait is a point where the world goes on.
+"""Threads of a simulated process: one at a time runs, and each wait is a point where the world continues.
 
 The product's synchronous code sleeps by `clock.sleep`, waits for events, and for coroutines of its process. A thread
 that the world ends is unwound by `Ended`, and what it still does has no effect.

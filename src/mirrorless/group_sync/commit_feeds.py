@@ -42,9 +42,6 @@ class NotReadable(Exception):
 class CommitFeed(Protocol):
     """Finds what groups commit from now on."""
 
-    source: str
-    """Where commits are found, for people."""
-
     def take(self, wait_s: float) -> Commits:
         """Return the commits since the last call; waits for the first one so long. Raises `ClusterUnavailable`."""
 
@@ -57,8 +54,6 @@ class TopicFeed:
 
     Raises `NotReadable` here and in `take` where the topic may not be read, or has records of an unknown version.
     """
-
-    source = f"reads {GROUP_COMMITS_TOPIC}"
 
     def __init__(self, cluster: Cluster, *, wants: Callable[[str, str], bool]) -> None:
         self._alias = cluster.alias
@@ -116,8 +111,6 @@ class AskingFeed:
 
     What a group has when it is first asked for is not reported: a checkpoint run has it.
     """
-
-    source = "asks for the offsets of groups"
 
     def __init__(self, cluster: Cluster, admin: Admin, *, wants: Callable[[str, str], bool]) -> None:
         self._admin = admin

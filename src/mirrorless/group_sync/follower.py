@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -55,10 +55,9 @@ class _Waiting:
 
 @dataclass(slots=True)
 class FollowReport:
-    """What one step did: offsets written, seconds from reading a commit to writing it, commits that wait."""
+    """What one step did: offsets written, commits that wait, and for how long the oldest of them has."""
 
     written: int = 0
-    latencies_s: list[float] = field(default_factory=list)
     waiting: int = 0
     oldest_s: float = 0.0
 
@@ -69,7 +68,7 @@ class GroupFollower:
     An offset is written as a checkpoint run would: for groups without members on the target, never backwards, never
     beyond a record that the group has not read. A commit that is ahead of the copy is written once the copy has reached
     it. Checkpoints are left to the checkpoint runs, except where the opposite flow fails groups back: by checkpoints it
-    tells offsets of this flow from those that a group consumed up to itself. Raises `ClusterError`.
+    distinguishes offsets of this flow from those that a group consumed up to itself. Raises `ClusterError`.
     """
 
     def __init__(self, flow: Flow) -> None:
@@ -121,11 +120,6 @@ class GroupFollower:
         self.why_asking, self._tried_at = str(reason), time.monotonic()
         return AskingFeed(self._flow.source, self._source, wants=self._wants)
 
-    @property
-    def source(self) -> str:
-        """Where commits are found, for people."""
-        return "" if self._feed is None else self._feed.source
-
     def step(self) -> FollowReport:
         """Take what was committed, and write what can be written; waits a moment if there is nothing."""
         self._take()
@@ -149,14 +143,22 @@ class GroupFollower:
             self._feed = self._asking(reason)
         now = time.monotonic()
         if self.why_asking is not None and now - self._tried_at > _READ_AGAIN_S:
-            feed.close()
-            self._tried_at, self._feed = now, self._new_feed()
+            self._read_again(feed)
         for group, offsets in found.items():
             for place, committed in offsets.items():
                 before = self._waiting.get((group, place))
                 # A group that commits all the time has waited since the first commit that the target lacks.
                 since = now if before is None else before.since
                 self._waiting[group, place] = _Waiting(committed, since)
+
+    def _read_again(self, asking: CommitFeed) -> None:
+        """Read the topic from now on if that is possible; the feed that asks knows what it has reported."""
+        self._tried_at = time.monotonic()
+        try:
+            self._feed, self.why_asking = TopicFeed(self._flow.source, wants=self._wants), None
+        except NotReadable:
+            return
+        asking.close()
 
     def _is_others_turn(self, now: float) -> bool:
         if now - self._turn_at >= _TURN_EVERY_S:
@@ -219,27 +221,16 @@ class GroupFollower:
         for group, outcome in outcomes.items():
             if isinstance(outcome, str):
                 self._busy.add(group)  # it has members by now
-                del ahead[group]
-                continue
-            report.written += sum(reason is None for reason in outcome.values())
-            for remote in (remote for remote, reason in outcome.items() if reason is not None):
-                del ahead[group][remote]
-        self._settle(chosen, ahead, report)
+            else:
+                report.written += sum(reason is None for reason in outcome.values())
+        self._settle(chosen)
 
-    def _settle(
-        self,
-        chosen: dict[str, dict[TopicPartition, tuple[TopicPartition, Committed, bool]]],
-        ahead: dict[str, dict[TopicPartition, Committed]],
-        report: FollowReport,
-    ) -> None:
+    def _settle(self, chosen: dict[str, dict[TopicPartition, tuple[TopicPartition, Committed, bool]]]) -> None:
         """Forget the commits that the target has, and those of groups that read there."""
-        now = time.monotonic()
         for group, offsets in chosen.items():
-            for remote, (place, _, last) in offsets.items():
+            for place, _, last in offsets.values():
                 if last or group in self._busy:
-                    done = self._waiting.pop((group, place), None)
-                    if done is not None and remote in ahead.get(group, {}):
-                        report.latencies_s.append(now - done.since)
+                    self._waiting.pop((group, place), None)
 
     def _give_up(self) -> None:
         now = time.monotonic()

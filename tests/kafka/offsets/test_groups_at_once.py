@@ -36,6 +36,7 @@ def feed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> typ
         raise NotReadable("__consumer_offsets of source: refused")
 
     monkeypatch.setattr(following, "TopicFeed", refused)
+    monkeypatch.setattr(following, "_READ_AGAIN_S", 0.5)  # that the topic is refused again loses no commit
     monkeypatch.setattr(commit_feeds, "_ALL_WITHIN_S", 1.0)  # the cluster has groups of other tests
     return AskingFeed
 
