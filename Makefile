@@ -40,7 +40,7 @@ check: $(READY)  ## format, lint, types, unit tests, documents: two minutes, wit
 	@$(MAKE) --jobs 2 --output-sync=target --no-print-directory lint unit
 
 unit: $(READY)  ## unit tests and documents, without Java
-	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/unit tests/docs
+	MIRRORLESS_UNIT_CPU_S=1 $(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/unit tests/docs
 
 demo: setup  ## two clusters, three million records, replicated and compared record by record
 	@$(BIN)/mirrorless demo

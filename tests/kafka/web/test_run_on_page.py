@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from mirrorless.web.feed import POINT_MS
 from tests.support.page_browser import Browser, is_installed, pictures
 from tests.support.processes import Mirrorless
 from tests.support.world import World, fill, producer
@@ -118,7 +119,8 @@ def test_an_active_active_pair_under_load(browser: Browser, page: str, world: Wo
     browser.wait_for("[...document.querySelectorAll('.card')].every(one => /Latency\\n\\d+ ms/.test(one.innerText))")
     browser.wait_for("document.querySelectorAll('.picture .stream').length === 2")
     browser.wait_for(
-        "[...document.querySelectorAll('.card')].every(one => one.querySelector('.line').getAttribute('d'))"
+        "[...document.querySelectorAll('.card')].every(one => one.querySelector('.line').getAttribute('d'))",
+        seconds=2 * POINT_MS[True] / 1_000,  # a line has two points
     )
     time.sleep(2)
     browser.picture(pictures() / "active-active.png")
