@@ -36,6 +36,7 @@ LAYERS = (
     "offsets",
     "group_sync",
     "heartbeats",
+    "archive",
     "client",
     "doctor",
     "report_html",

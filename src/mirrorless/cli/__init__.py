@@ -16,6 +16,7 @@ from mirrorless.errors import MirrorlessError
 
 _COMMANDS = {
     "apply": ("mirrorless.cli.apply", "apply", "Make the changes that `mirrorless plan` shows."),
+    "archive": ("mirrorless.cli.archive", "group", "Archive clusters into object storage, and restore them."),
     "completion": (
         "mirrorless.cli.completion",
         "completion",
@@ -54,7 +55,9 @@ _COMMANDS = {
 _ONLY_ASK = frozenset({"apply", "consume", "failover-plan", "offsets", "pause", "plan", "resume", "status", "verify"})
 """Commands that give a cluster up soon: they can be run again."""
 _MOVE = frozenset({"drill", "failback", "failover", "operation", "switchover"})
-_END_BY_THEMSELVES = frozenset({"demo", "failback", "failover", "kafka", "operation", "run", "switchover", "web"})
+_END_BY_THEMSELVES = frozenset(
+    {"archive", "demo", "failback", "failover", "kafka", "operation", "run", "switchover", "web"}
+)
 """Commands that undo, or finish, something after Ctrl-C."""
 
 

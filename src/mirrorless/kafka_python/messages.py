@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from kafka.protocol.admin.acl import DescribeAclsRequest
+from kafka.protocol.admin.acl import DescribeAclsRequest, DescribeAclsResponse
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeQuorumRequest
-from kafka.protocol.admin.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
-from kafka.protocol.admin.groups import DescribeGroupsRequest
+from kafka.protocol.admin.configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+)
+from kafka.protocol.admin.groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from kafka.protocol.admin.topics import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
@@ -14,29 +23,44 @@ from kafka.protocol.admin.topics import (
 )
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
-from kafka.protocol.consumer.group import HeartbeatRequest
-from kafka.protocol.consumer.offsets import ListOffsetsRequest
-from kafka.protocol.metadata.metadata import MetadataRequest
+from kafka.protocol.consumer.group import HeartbeatRequest, OffsetFetchRequest, OffsetFetchResponse
+from kafka.protocol.consumer.offsets import ListOffsetsRequest, ListOffsetsResponse
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 from kafka.protocol.producer.transaction import WriteTxnMarkersRequest
 
 __all__ = [
+    "ApiVersionsRequest",
+    "ApiVersionsResponse",
     "CreatePartitionsRequest",
     "CreateTopicsRequest",
     "DeleteRecordsRequest",
     "DeleteTopicsRequest",
     "DescribeAclsRequest",
+    "DescribeAclsResponse",
     "DescribeClusterRequest",
     "DescribeConfigsRequest",
+    "DescribeConfigsResponse",
     "DescribeGroupsRequest",
+    "DescribeGroupsResponse",
     "DescribeProducersRequest",
     "DescribeQuorumRequest",
     "FetchRequest",
     "FetchResponse",
+    "FindCoordinatorRequest",
+    "FindCoordinatorResponse",
     "HeartbeatRequest",
     "IncrementalAlterConfigsRequest",
+    "ListGroupsRequest",
+    "ListGroupsResponse",
     "ListOffsetsRequest",
+    "ListOffsetsResponse",
     "MetadataRequest",
+    "MetadataResponse",
+    "OffsetFetchRequest",
+    "OffsetFetchResponse",
     "ProduceRequest",
     "ProduceResponse",
     "WriteTxnMarkersRequest",

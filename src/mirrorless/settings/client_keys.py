@@ -10,6 +10,8 @@ from typing import Final
 BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
 CLUSTER_ID: Final = "mirrorless.cluster.id"
 """Also set per cluster, but not a client setting."""
+ARCHIVE: Final = "archive"
+"""In place of bootstrap servers: where a cluster is an archive (`settings.archives`)."""
 
 SECURITY_PREFIXES: Final = ("security.", "ssl.", "sasl.")
 ROLES: Final = ("consumer", "producer", "admin")

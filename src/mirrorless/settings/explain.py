@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
-from mirrorless.settings.client_keys import CLUSTER_ID, COMMON_CLIENT_KEYS, CONSUMER_KEYS, PRODUCER_KEYS, ROLE_PREFIXES
+from mirrorless.settings.client_keys import (
+    ARCHIVE,
+    CLUSTER_ID,
+    COMMON_CLIENT_KEYS,
+    CONSUMER_KEYS,
+    PRODUCER_KEYS,
+    ROLE_PREFIXES,
+)
 from mirrorless.settings.client_meanings import CLIENT_MEANINGS
 from mirrorless.settings.field_docs import default_of, kind_of, meaning_of
 from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS
@@ -70,6 +77,14 @@ _MAKING: Final = (
         "the first record is copied.",
         "after an alias",
     ),
+    Explanation(
+        f"<alias>.{ARCHIVE}",
+        "s3://bucket/prefix or file:///folder",
+        None,
+        "Where this cluster's batches are archived, in place of its bootstrap servers: a flow to it archives, a flow "
+        "from it restores.",
+        "after an alias",
+    ),
 )
 
 
@@ -117,7 +132,7 @@ def _explained(name: str, known: dict[str, Explanation]) -> Explanation | None:
         name
     )
     key = name if reading is None else reading.key
-    made = {"enabled": 2, "bootstrap.servers": 1, CLUSTER_ID: 3}
+    made = {"enabled": 2, "bootstrap.servers": 1, CLUSTER_ID: 3, ARCHIVE: 4}
     if key in made:
         return _MAKING[made[key]]
     if key.endswith(tuple(SOURCE_CLIENT_KEYS)):

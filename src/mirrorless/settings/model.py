@@ -130,6 +130,8 @@ class Flow(Frozen):
     """With `auto`, Spark is started when the functions would need longer than this for the backlog."""
     spark_stop_caught_up_seconds: Seconds = Field(900.0, alias="mirrorless.spark.stop.caught.up.seconds")
     """With `auto`, Spark is stopped when it has been caught up for so long."""
+    archive_object_seconds: Seconds = Field(60.0, alias="mirrorless.archive.object.seconds")
+    """Of a flow into an archive: after how long fetched batches become an object, which is what a restore may lack."""
     copy_tick_seconds: Seconds = Field(60.0, alias="mirrorless.copy.tick.seconds")
     """How often the `copy` function is invoked, which is the schedule of its deployment; an invocation copies until
     the next one is ready, at most for nearly twice as long."""
@@ -348,14 +350,17 @@ class Settings(Frozen):
 
     `heartbeats` are the ordered pairs that emit heartbeats to their target, whether the flow is enabled or not: from
     the heartbeats of the reverse direction a cluster learns who is upstream.
-    `warnings` are lines for the operator about what was corrected or has no effect; `notes` are MirrorMaker 2's
-    settings that have no meaning here.
+    `archived` are the enabled flows into archives, which are not among `flows`; `archives` has the location of each
+    archive with its alias. `warnings` are lines for the operator about what was corrected or has no effect; `notes` are
+    MirrorMaker 2's settings that have no meaning here.
     """
 
     file: str
     clusters: tuple[Cluster, ...]
     flows: tuple[Flow, ...]
     heartbeats: tuple[Flow, ...] = ()
+    archived: tuple[Flow, ...] = ()
+    archives: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from mirrorless.errors import ConfigurationError, FlowNotEnabled, one_line
 from mirrorless.settings import precedence
+from mirrorless.settings.archives import Archives
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, CLUSTER_ID, is_client_key
 from mirrorless.settings.cluster import Cluster
 from mirrorless.settings.combinations import (
@@ -124,6 +125,8 @@ class Reader:
     def _settings(self) -> Settings | None:
         self._entries = DeclaredProviders(self._entries, file=self._location).renamed()
         aliases = self._aliases()
+        archives = Archives.of(self._entries, aliases)
+        self._entries = archives.entries
         named = NamedClusters.of(self._entries, aliases, self._enabled_pairs(aliases))
         self._entries, aliases = named.entries, named.aliases
         self._warnings += named.warnings
@@ -147,8 +150,10 @@ class Reader:
         pairs = self._enabled_pairs(aliases)
         if not pairs:
             self._refuse_no_flow(aliases)
-        flows = [flow for pair in pairs if (flow := self._flow(*pair)) is not None]
-        flows = together(flows, aliases)
+        every = [flow for pair in pairs if (flow := self._flow(*pair)) is not None]
+        archived = tuple(flow for flow in every if archives.is_into(flow.target.alias))
+        flows = [flow for flow in every if flow not in archived and not archives.is_left_out(flow.source.alias)]
+        flows = together(flows, tuple(alias for alias in aliases if not archives.is_into(alias)))
         for refused in refused_combinations(flows):
             given = self._set_for[refused.flow, ""].get(refused.key)
             self._errors.append(
@@ -163,7 +168,8 @@ class Reader:
         self._warnings += [f"{self._location}: {line}" for line in of_several]
         if self._errors:
             return None
-        clusters = [cluster for alias in aliases if (cluster := self._cluster(alias, flows)) is not None]
+        kafka = [alias for alias in aliases if alias not in archives.locations]
+        clusters = [cluster for alias in kafka if (cluster := self._cluster(alias, every)) is not None]
         of_clusters = (*shared_addresses(clusters), *unused_logins(clusters))
         self._warnings += [f"{self._location}: {line}" for line in of_clusters]
         heartbeats = tuple(self._heartbeats(clusters, flows))
@@ -174,6 +180,8 @@ class Reader:
             clusters=tuple(clusters),
             flows=tuple(flows),
             heartbeats=heartbeats,
+            archived=archived,
+            archives=tuple(archives.locations.items()),
             warnings=tuple(map(one_line, self._warnings)),
             notes=tuple(map(one_line, self._notes)),
         )

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.settings.client_keys import (
+    ARCHIVE,
     BOOTSTRAP_SERVERS,
     COMMON_CLIENT_KEYS,
     ROLE_KEYS,
@@ -99,7 +100,7 @@ class Vocabulary:
 
 def cluster_vocabulary(worker_keys: Iterable[str]) -> Vocabulary:
     """Return the vocabulary of keys after a cluster's alias."""
-    return Vocabulary({*worker_keys, *COMMON_CLIENT_KEYS, *SECURITY_KEYS, BOOTSTRAP_SERVERS}, _ROLES)
+    return Vocabulary({*worker_keys, *COMMON_CLIENT_KEYS, *SECURITY_KEYS, BOOTSTRAP_SERVERS, ARCHIVE}, _ROLES)
 
 
 def flow_vocabulary(flow_keys: Iterable[str]) -> Vocabulary:
