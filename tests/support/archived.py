@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from mirrorless.archive.chain import LogId
 from mirrorless.archive.segment import Segment
-from mirrorless.archive.state import Document, Ends, Topic, identify, store_documents
+from mirrorless.archive.state import Document, LogEnds, Topic, identify, store_documents
 from tests.support.log_bytes import batch, marker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mirrorless.archive.object_store import Store
+    from mirrorless.archive.object_store import ObjectStore
     from mirrorless.clusters.topic_partition import TopicPartition
 
 TOPIC_ID = f"{7:032x}"
@@ -21,7 +21,7 @@ TRANSACTIONAL = 0x10
 
 
 def put(
-    store: Store,
+    store: ObjectStore,
     first: int,
     batches: Sequence[bytes],
     *,
@@ -40,16 +40,16 @@ def put(
 
 
 def remember(
-    store: Store,
+    store: ObjectStore,
     ends: Mapping[TopicPartition, int],
     *,
     at_ms: int = 1_000,
     groups: Mapping[str, Mapping[TopicPartition, tuple[int, str]]] | None = None,
 ) -> None:
-    """Store the state of one second."""
+    """ObjectStore the state of one second."""
     identify(store, source_id="a-cluster", source_alias="primary")
     topics = {topic: Topic(TOPIC_ID, 1, {"retention.ms": "1000"}) for topic, _ in ends}
-    logs = {place: Ends(end, end) for place, end in ends.items()}
+    logs = {place: LogEnds(end, end) for place, end in ends.items()}
     store_documents(store, [Document(at_ms, logs, groups or {})], topics)
 
 

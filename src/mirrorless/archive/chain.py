@@ -17,7 +17,7 @@ from mirrorless.archive.segment import read_footer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mirrorless.archive.object_store import Store, Stored
+    from mirrorless.archive.object_store import ObjectStore, Stored
     from mirrorless.archive.segment import Footer
 
 TOPICS: Final = "topics/"
@@ -27,7 +27,7 @@ _FLOOR: Final = re.compile(r"floor-(\d{20})")
 
 @dataclass(frozen=True, slots=True, order=True)
 class LogId:
-    """One incarnation of a partition: a topic that is created again has another id."""
+    """One partition of a topic with one id; a topic that is created again has another."""
 
     topic: str
     topic_id: str
@@ -108,12 +108,12 @@ def chain_of(log: LogId, objects: Iterable[Stored]) -> Chain:
     return Chain(log, linked, floor, tuple(replaced), stale)
 
 
-def read_chain(store: Store, log: LogId) -> Chain:
+def read_chain(store: ObjectStore, log: LogId) -> Chain:
     """List the objects of one log; raises `ArchiveError`."""
     return chain_of(log, store.names(log.prefix))
 
 
-def logs_of(store: Store, topic: str | None = None) -> dict[LogId, list[Stored]]:
+def logs_of(store: ObjectStore, topic: str | None = None) -> dict[LogId, list[Stored]]:
     """Return the objects of every log of an archive, or of one topic; raises `ArchiveError`."""
     found: dict[LogId, list[Stored]] = {}
     for one in store.names(TOPICS if topic is None else f"{TOPICS}{quote(topic, safe='')}/"):
@@ -135,7 +135,7 @@ def broken(link: Link, footer: Footer, before: tuple[Link, Footer] | None) -> st
     return f"it begins at offset {link.first}, and its predecessor ends at {end}"
 
 
-def footers(store: Store, chain: Chain) -> Iterator[tuple[Link, Footer]]:
+def footers(store: ObjectStore, chain: Chain) -> Iterator[tuple[Link, Footer]]:
     """Yield each object of a chain with its footer; raises `ArchiveError` for one that is damaged."""
     for link in chain.links:
         yield link, read_footer(store, link.name)

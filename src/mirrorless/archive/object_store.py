@@ -42,7 +42,7 @@ class Stored(NamedTuple):
     size_bytes: int
 
 
-class Store(Protocol):
+class ObjectStore(Protocol):
     """Where an archive lies. Names have slashes; every method raises `ArchiveError`."""
 
     location: str
@@ -64,7 +64,7 @@ class Store(Protocol):
         ...
 
 
-def open_store(location: str) -> Store:
+def open_store(location: str) -> ObjectStore:
     """Return the store of `s3://bucket/prefix` or `file:///folder`; raises `ArchiveError` for anything else."""
     parts = urlsplit(location)
     if parts.scheme == "s3" and parts.netloc:
@@ -74,7 +74,7 @@ def open_store(location: str) -> Store:
     raise ArchiveError(f"{location}: an archive is s3://bucket/prefix or file:///folder")
 
 
-def require_conditions(store: Store) -> None:
+def require_conditions(store: ObjectStore) -> None:
     """Create one object twice, and delete it; raises `ArchiveError` if the second one is not refused."""
     name = f"probe-{secrets.token_hex(8)}"
     with _empty() as first, _empty() as second:
@@ -98,7 +98,7 @@ class FolderStore:
         self._folder = Path(urlsplit(location).path)
 
     def create(self, name: str, body: IO[bytes]) -> bool:
-        """As `Store`: written beside, then linked to its name, which fails if there is such a file."""
+        """As `ObjectStore`: written beside, then linked to its name, which fails if there is such a file."""
         path = self._folder / name
         beside = path.with_name(f"{_UNFINISHED}{secrets.token_hex(8)}")
         try:
@@ -120,7 +120,7 @@ class FolderStore:
         return True
 
     def read(self, name: str, first: int = 0, size: int | None = None) -> bytes:
-        """As `Store`."""
+        """As `ObjectStore`."""
         try:
             with (self._folder / name).open("rb") as file:
                 length = os.fstat(file.fileno()).st_size
@@ -132,7 +132,7 @@ class FolderStore:
             raise self._failed(name, error) from error
 
     def names(self, prefix: str) -> Iterator[Stored]:
-        """As `Store`."""
+        """As `ObjectStore`."""
         folder = self._folder / prefix.rpartition("/")[0]
         found = []
         for path in folder.rglob("*") if folder.is_dir() else ():
@@ -142,7 +142,7 @@ class FolderStore:
         yield from sorted(found)
 
     def delete(self, names: Iterable[str]) -> None:
-        """As `Store`."""
+        """As `ObjectStore`."""
         for name in names:
             try:
                 (self._folder / name).unlink(missing_ok=True)
@@ -172,7 +172,7 @@ class BucketStore:
         self._s3 = boto3.client("s3")
 
     def create(self, name: str, body: IO[bytes]) -> bool:
-        """As `Store`, with If-None-Match; a conflict with a request at the same time (409) is retried."""
+        """As `ObjectStore`, with If-None-Match; a conflict with a request at the same time (409) is retried."""
         for _ in range(_CONFLICTS):
             body.seek(0)
             try:
@@ -190,7 +190,7 @@ class BucketStore:
         raise ArchiveError(f"{self.location}: {name}: requests at the same time were refused {_CONFLICTS} times")
 
     def read(self, name: str, first: int = 0, size: int | None = None) -> bytes:
-        """As `Store`."""
+        """As `ObjectStore`."""
         if size == 0:
             return b""
         wanted = f"bytes={first}" if first < 0 else f"bytes={first}-{'' if size is None else first + size - 1}"
@@ -207,7 +207,7 @@ class BucketStore:
         return found if size is None else found[:size]
 
     def names(self, prefix: str) -> Iterator[Stored]:
-        """As `Store`."""
+        """As `ObjectStore`."""
         pages = self._s3.get_paginator("list_objects_v2")
         try:
             for page in pages.paginate(Bucket=self._bucket, Prefix=self._prefix + prefix):
@@ -217,7 +217,7 @@ class BucketStore:
             raise self._failed(prefix, error) from error
 
     def delete(self, names: Iterable[str]) -> None:
-        """As `Store`."""
+        """As `ObjectStore`."""
         left = list(names)
         while left:
             some, left = left[:_DELETED_A_REQUEST], left[_DELETED_A_REQUEST:]

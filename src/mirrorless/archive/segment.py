@@ -20,7 +20,7 @@ from mirrorless.batches.header import scan
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mirrorless.archive.object_store import Store
+    from mirrorless.archive.object_store import ObjectStore
     from mirrorless.batches.header import BatchHeader
 
 _END: Final = struct.Struct(">I8s")
@@ -32,7 +32,7 @@ _USUAL_FOOTER_BYTES: Final = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What an object has: offsets from `first` up to `end`, of one incarnation of a topic.
+    """What an object has: offsets from `first` up to `end`, of a topic with one id.
 
     `leader_epoch` is that of the last batch. `index` has the position in bytes of about every 256 KB, each with the
     offset from which on it has records. `aborted` are transactions that were aborted: producer id, first offset, and
@@ -69,7 +69,7 @@ class Footer:
         return cls(**fields)
 
 
-def read_footer(store: Store, name: str) -> Footer:
+def read_footer(store: ObjectStore, name: str) -> Footer:
     """Return the footer of an object; raises `ArchiveError` if it is damaged, `NoSuchObject` if there is none."""
     end = store.read(name, -_USUAL_FOOTER_BYTES)
     try:
@@ -83,7 +83,7 @@ def read_footer(store: Store, name: str) -> Footer:
         raise ArchiveError(f"{store.location}: {name} is damaged: {error}") from None
 
 
-def damage(store: Store, name: str, footer: Footer) -> str | None:
+def damage(store: ObjectStore, name: str, footer: Footer) -> str | None:
     """Read all batches of an object; returns in one line what is wrong with them, None if nothing is."""
     data = store.read(name, 0, footer.size_bytes)
     if hashlib.sha256(data).hexdigest() != footer.sha256:

@@ -21,7 +21,7 @@ from mirrorless.archive.object_store import ArchiveError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from mirrorless.archive.object_store import Store
+    from mirrorless.archive.object_store import ObjectStore
     from mirrorless.clusters.groups import Committed
     from mirrorless.clusters.topic_partition import TopicPartition
 
@@ -41,7 +41,7 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class LogEnds:
     """High watermark and last stable offset of a partition."""
 
     high_watermark: int
@@ -53,7 +53,7 @@ class Document:
     """The state at one time; groups have offset and metadata of each partition."""
 
     at_ms: int
-    logs: Mapping[TopicPartition, Ends]
+    logs: Mapping[TopicPartition, LogEnds]
     groups: Mapping[str, Mapping[TopicPartition, tuple[int, str]]]
     topics: Mapping[str, Topic] = field(default_factory=dict)
 
@@ -72,7 +72,7 @@ class Document:
     def of(cls, line: Mapping[str, Any], topics: Mapping[str, Topic]) -> Self:
         """Read what was stored."""
         logs = {
-            (topic, int(partition)): Ends(*ends)
+            (topic, int(partition)): LogEnds(*ends)
             for topic, some in line["logs"].items()
             for partition, ends in some.items()
         }
@@ -93,7 +93,7 @@ def plain_groups(
     }
 
 
-def store_documents(store: Store, documents: Sequence[Document], topics: Mapping[str, Topic]) -> None:
+def store_documents(store: ObjectStore, documents: Sequence[Document], topics: Mapping[str, Topic]) -> None:
     """Write documents, in the order of their times, as one object."""
     head = {name: [one.topic_id, one.partitions, dict(one.configs)] for name, one in sorted(topics.items())}
     lines = [{"version": _VERSION, "topics": head}, *(one.line() for one in documents)]
@@ -111,7 +111,7 @@ class StateObject:
     last_ms: int
 
 
-def state_objects(store: Store) -> list[StateObject]:
+def state_objects(store: ObjectStore) -> list[StateObject]:
     """Return them in the order of their times."""
     found = [
         StateObject(one.name, int(match[1]), int(match[2]))
@@ -121,7 +121,7 @@ def state_objects(store: Store) -> list[StateObject]:
     return sorted(found, key=lambda one: (one.first_ms, one.last_ms))
 
 
-def documents_of(store: Store, name: str) -> Iterator[Document]:
+def documents_of(store: ObjectStore, name: str) -> Iterator[Document]:
     """Yield the documents of one object; raises `ArchiveError` if it is damaged."""
     try:
         lines = gzip.decompress(store.read(name)).splitlines()
@@ -135,7 +135,7 @@ def documents_of(store: Store, name: str) -> Iterator[Document]:
     yield from found
 
 
-def last_document(store: Store, until_ms: int | None = None) -> Document:
+def last_document(store: ObjectStore, until_ms: int | None = None) -> Document:
     """Return the last document, or the last one before a time; raises `ArchiveError` if there is none."""
     objects = state_objects(store)
     if not objects:
@@ -160,7 +160,7 @@ class Identity:
     source_alias: str
 
 
-def identity_of(store: Store) -> Identity:
+def identity_of(store: ObjectStore) -> Identity:
     """Return an archive's identity; raises `ArchiveError`, `NoSuchObject` if nothing was archived yet."""
     text = store.read(IDENTITY)
     try:
@@ -170,7 +170,7 @@ def identity_of(store: Store) -> Identity:
         raise ArchiveError(f"{store.location}: {IDENTITY} is damaged: {error}") from None
 
 
-def identify(store: Store, *, source_id: str, source_alias: str) -> Identity:
+def identify(store: ObjectStore, *, source_id: str, source_alias: str) -> Identity:
     """Return an archive's identity, made now if it is new; raises `ArchiveError` if it is of another cluster."""
     fields = {
         "version": _VERSION,

@@ -1,4 +1,4 @@
-"""What an archive has, whether it can be restored, and what is older than anybody wants."""
+"""What an archive has, whether it can be restored, and what is too old to be kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mirrorless.archive.chain import Link
-    from mirrorless.archive.object_store import Store
+    from mirrorless.archive.object_store import ObjectStore
     from mirrorless.archive.segment import Footer
 
 
@@ -31,7 +31,7 @@ class Contents:
     is_current: bool
 
 
-def contents(store: Store) -> list[Contents]:
+def contents(store: ObjectStore) -> list[Contents]:
     """Return the topics of an archive, those that were deleted since too; raises `ArchiveError`."""
     current = {(name, one.topic_id) for name, one in last_document(store).topics.items()}
     found: dict[tuple[str, str], list[tuple[int, int]]] = {}
@@ -45,7 +45,7 @@ def contents(store: Store) -> list[Contents]:
     ]
 
 
-def times(store: Store) -> tuple[int, int]:
+def times(store: ObjectStore) -> tuple[int, int]:
     """Return the first and the last time that can be restored, in ms; raises `ArchiveError` if there is none."""
     objects = state_objects(store)
     if not objects:
@@ -62,7 +62,7 @@ class Proof:
     documents: int = 0
 
 
-def faults(store: Store, proof: Proof) -> Iterator[str]:
+def faults(store: ObjectStore, proof: Proof) -> Iterator[str]:
     """Read a whole archive; yields a line for each object that is damaged, missing, foreign or not of its chain.
 
     `proof` counts what was read.
@@ -100,7 +100,7 @@ def _misplaced(log: LogId, footer: Footer) -> str | None:
     return None if own == log else f"it is of {own.topic}-{own.partition} with id {own.topic_id}"
 
 
-def _end_of(store: Store, log: LogId, last: tuple[Link, Footer] | None) -> Iterator[str]:
+def _end_of(store: ObjectStore, log: LogId, last: tuple[Link, Footer] | None) -> Iterator[str]:
     """Yield the fault of a chain that ends before the last state says, if its topic is still that one."""
     document = last_document(store)
     topic = document.topics.get(log.topic)
@@ -112,7 +112,7 @@ def _end_of(store: Store, log: LogId, last: tuple[Link, Footer] | None) -> Itera
         yield f"{log.prefix}: ends at offset {end}, before {ends.last_stable_offset}: an object is missing"
 
 
-def prune(store: Store, *, before_ms: int) -> tuple[int, int]:
+def prune(store: ObjectStore, *, before_ms: int) -> tuple[int, int]:
     """Delete what only times before `before_ms` need; returns how many objects, and their bytes.
 
     First a floor is written, below which nothing counts any more: a writer that was suspended meanwhile cannot bring an

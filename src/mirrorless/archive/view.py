@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from mirrorless.archive.chain import LogId, broken, chain_of, logs_of
 from mirrorless.archive.object_store import ArchiveError
 from mirrorless.archive.segment import read_footer
-from mirrorless.archive.state import Ends, identity_of, last_document
+from mirrorless.archive.state import LogEnds, identity_of, last_document
 from mirrorless.batches.header import scan
 
 if TYPE_CHECKING:
     from mirrorless.archive.chain import Link
-    from mirrorless.archive.object_store import Store
+    from mirrorless.archive.object_store import ObjectStore
     from mirrorless.archive.segment import Footer
     from mirrorless.clusters.topic_partition import TopicPartition
 
@@ -27,7 +27,7 @@ _CACHED_BYTES: Final = 64 << 20
 _BLOCK_BYTES: Final = 4 << 20
 
 
-class Piece(NamedTuple):
+class ReadPiece(NamedTuple):
     """An object's part of a partition: offsets from `first` up to `end`."""
 
     link: Link
@@ -39,11 +39,11 @@ class Piece(NamedTuple):
 class ReadLog:
     """One partition, from `start` up to `end`; `lacking` says why it ends before the time's last stable offset."""
 
-    def __init__(self, store: Store, log: LogId, ends: Ends, links: tuple[Link, ...]) -> None:
+    def __init__(self, store: ObjectStore, log: LogId, ends: LogEnds, links: tuple[Link, ...]) -> None:
         self.id = log
         self.high_watermark = ends.high_watermark
         self.lacking: str | None = None
-        self.pieces: list[Piece] = []
+        self.pieces: list[ReadPiece] = []
         before: tuple[Link, Footer] | None = None
         for link in links:
             if link.first >= ends.last_stable_offset:
@@ -57,7 +57,7 @@ class ReadLog:
                 self.lacking = f"{link.name}: {reason}"
                 break
             end = footer.end if link.until is None else min(footer.end, link.until)
-            self.pieces.append(Piece(link, footer, link.first, min(end, ends.last_stable_offset)))
+            self.pieces.append(ReadPiece(link, footer, link.first, min(end, ends.last_stable_offset)))
             before = link, footer
         self.start = self.pieces[0].first if self.pieces else ends.last_stable_offset
         self.end = self.pieces[-1].end if self.pieces else ends.last_stable_offset
@@ -66,7 +66,7 @@ class ReadLog:
         if self.lacking is None:
             self.end = ends.last_stable_offset  # compaction may have left nothing up to there
 
-    def _ends_early(self, ends: Ends) -> bool:
+    def _ends_early(self, ends: LogEnds) -> bool:
         return self.end < ends.last_stable_offset
 
     def piece(self, offset: int) -> int | None:
@@ -77,7 +77,7 @@ class ReadLog:
 class ArchiveView:
     """What an archive had at `until_ms`, or has now; reads footers at once and batches when they are asked for."""
 
-    def __init__(self, store: Store, until_ms: int | None = None) -> None:
+    def __init__(self, store: ObjectStore, until_ms: int | None = None) -> None:
         self.store = store
         self.identity = identity_of(store)
         self.document = last_document(store, until_ms)
@@ -120,14 +120,14 @@ class ArchiveView:
         aborted = [(producer, first) for producer, first, end in piece.footer.aborted if end < 0 or end >= offset]
         return found, aborted
 
-    def _read(self, piece: Piece, at: int, size: int) -> bytes:
+    def _read(self, piece: ReadPiece, at: int, size: int) -> bytes:
         """Return bytes of an object's batches, from a cache of whole blocks."""
         first, last = at // _BLOCK_BYTES, min(at + size, piece.footer.size_bytes) // _BLOCK_BYTES
         blocks = b"".join(self._block(piece, number) for number in range(first, last + 1))
         skipped = at - first * _BLOCK_BYTES
         return blocks[skipped : skipped + size]
 
-    def _block(self, piece: Piece, number: int) -> bytes:
+    def _block(self, piece: ReadPiece, number: int) -> bytes:
         key = piece.link.name, number
         with self._lock:
             if (known := self._blocks.get(key)) is not None:

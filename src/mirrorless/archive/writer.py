@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.archive.chain import LogId, read_chain
 from mirrorless.archive.segment import Segment, read_footer
-from mirrorless.archive.state import Document, Ends, Topic, identify, plain_groups, store_documents
+from mirrorless.archive.state import Document, LogEnds, Topic, identify, plain_groups, store_documents
 from mirrorless.batches.header import FormatError
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
@@ -35,7 +35,7 @@ from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mirrorless.archive.object_store import Store
+    from mirrorless.archive.object_store import ObjectStore
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.protocol.requests import Fetched
     from mirrorless.settings import Flow
@@ -80,7 +80,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ArchiveReport:
     """What a writer has done since it began, and what stopped; `overtaken` counts objects that another writer made."""
 
     objects: int
@@ -97,7 +97,7 @@ class ArchiveWriter:
     `object_s` is after how many seconds an object is complete, which is how much an archive lacks at most.
     """
 
-    def __init__(self, flow: Flow, store: Store, *, object_s: float, say: Callable[[str], None]) -> None:
+    def __init__(self, flow: Flow, store: ObjectStore, *, object_s: float, say: Callable[[str], None]) -> None:
         self._flow = flow
         self._store = store
         self._object_s = object_s
@@ -118,10 +118,10 @@ class ArchiveWriter:
         self._objects = self._bytes = self._overtaken = self._stored = 0
         self._notes: list[str] = []
 
-    def run(self, stopping: Callable[[], bool], *, caught_up: bool = False) -> Report:
+    def run(self, stopping: Callable[[], bool], *, caught_up: bool = False) -> ArchiveReport:
         """Archive until `stopping`, or with `caught_up` until everything is archived that is there at the beginning.
 
-        Ends with complete objects. Raises `MirrorlessError` if the source does not answer at the start, or for what
+        LogEnds with complete objects. Raises `MirrorlessError` if the source does not answer at the start, or for what
         the store refuses.
         """
         self._net.run(lambda: self._wire.connect(timeout_ms=_CONNECT_MS, topics=()))
@@ -146,10 +146,10 @@ class ArchiveWriter:
         self._complete(None)
         return self.report()
 
-    def report(self) -> Report:
+    def report(self) -> ArchiveReport:
         """Return what was done until now."""
         halted = {log.place: log.halted for log in self._logs.values() if log.halted is not None}
-        return Report(self._objects, self._bytes, self._overtaken, self._stored, halted, tuple(self._notes))
+        return ArchiveReport(self._objects, self._bytes, self._overtaken, self._stored, halted, tuple(self._notes))
 
     def close(self) -> None:
         """Close all connections; what is no object yet is dropped."""
@@ -381,7 +381,7 @@ class ArchiveWriter:
         except MirrorlessError as error:
             self._tell(f"no state of this second: {error}")
             return
-        logs = {place: Ends(high.get(place, end), end) for place, end in stable.items()}
+        logs = {place: LogEnds(high.get(place, end), end) for place, end in stable.items()}
         if not self._documents:
             self._documents_since_s = time.monotonic()
         self._documents.append(Document(int(time.time() * 1000), logs, plain_groups(groups)))

@@ -47,14 +47,13 @@ def offsets(broker: ArchiveBroker, isolation: str) -> list[int]:
     )
     found: list[int] = []
     until = time.monotonic() + 20
-    try:
-        consumer.assign([TopicPartition("orders", 0, OFFSET_BEGINNING)])
-        while (message := consumer.poll(0.2)) is None or message.error() is None:
-            assert time.monotonic() < until, found
-            if message is not None:
-                found.append(message.offset() or 0)
-    finally:
-        consumer.close()
+    consumer.assign([TopicPartition("orders", 0, OFFSET_BEGINNING)])
+    is_over = False
+    while not is_over and time.monotonic() < until:
+        for message in consumer.consume(100, timeout=0.2):
+            is_over = is_over or message.error() is not None
+            found += [] if message.error() else [message.offset() or 0]
+    consumer.close()
     return found
 
 

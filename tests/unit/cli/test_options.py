@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WITHOUT_JSON: Final = {
+    "mirrorless archive restore",
+    "mirrorless archive serve",
+    "mirrorless archive write",
     "mirrorless completion",
     *("mirrorless config convert", "mirrorless demo", "mirrorless kafka up", "mirrorless run", "mirrorless web"),
 }

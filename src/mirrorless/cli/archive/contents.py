@@ -21,9 +21,9 @@ from mirrorless.settings import load
 @json_option
 @verbose_option
 def contents(file: str, *, alias: str | None, as_json: bool) -> None:
-    """Show the topics of the archives of FILE, and the first and last time that can be restored.
+    """Show the topics of archives, and the times to restore.
 
-    Exit status 0; 2: an archive cannot be read.
+    Exit status 0: it is shown; 2: an archive cannot be read.
     """
     found = {
         name: (identity_of(store), upkeep.times(store), upkeep.contents(store))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from mirrorless.archive.object_store import Store, open_store
+from mirrorless.archive.object_store import ObjectStore, open_store
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.values import timestamp_ms
 
@@ -23,7 +23,7 @@ until_option: Final = click.option(
 )
 
 
-def stores(settings: Settings, alias: str | None) -> dict[str, Store]:
+def stores(settings: Settings, alias: str | None) -> dict[str, ObjectStore]:
     """Return the stores of all archives of a configuration, or of one; raises `ConfigurationError` if there is none."""
     chosen = {one: location for one, location in settings.archives if alias in (None, one)}
     if not chosen:

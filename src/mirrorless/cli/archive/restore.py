@@ -33,11 +33,12 @@ if TYPE_CHECKING:
 @until_option
 @verbose_option
 def restore(file: str, *, name: str | None, until: str | None) -> None:
-    """Restore the flows of FILE that lead from an archive: records, topics, configs and group offsets.
+    """Restore a cluster as it was at a time.
 
-    Everything is as it was at the last second of state before --until, and of each partition a prefix. The flow's own
-    filters choose topics and groups; with mirrorless.offsets=identical records have the offsets that they had. It can
-    be interrupted and run again. What an archive lacks is named, and nothing behind it is restored.
+    Restores the flows of FILE that lead from an archive: topics, configs, records and group offsets, as they were at
+    the last second of state before --until, and of each partition a prefix. The flow's own filters choose topics and
+    groups; with mirrorless.offsets=identical records have the offsets that they had. It can be interrupted and run
+    again. What an archive lacks is named, and nothing behind it is restored.
 
     Exit status 0: everything is restored; 1: a partition halted, or the archive lacks records; 2: it could not start.
     """

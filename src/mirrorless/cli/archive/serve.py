@@ -17,15 +17,22 @@ from mirrorless.settings import load
 @file_argument
 @archive_option
 @until_option
-@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Port; 0 selects a free one.")
+@click.option(
+    "--serve-port",
+    "port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default=True,
+    help="Port; 0 selects a free one.",
+)
 @verbose_option
 def serve(file: str, *, alias: str | None, until: str | None, port: int) -> None:
-    """Serve an archive of FILE on this machine as a Kafka cluster that can be read, until Ctrl-C or SIGTERM.
+    """Serve an archive as a Kafka cluster that can be read.
 
-    Consumers, `kcat`, Spark's Kafka source read it at the address that is printed, without a login. Groups cannot be
-    joined: assign partitions.
+    On this machine only, until Ctrl-C or SIGTERM. Consumers, `kcat` and Spark's Kafka source read it at the address
+    that is printed, without a login. Groups cannot be joined: assign partitions.
 
-    Exit status 0; 2: the archive cannot be read.
+    Exit status 0: it was asked to stop; 2: the archive cannot be read.
     """
     settings = load(file)
     found = stores(settings, alias)

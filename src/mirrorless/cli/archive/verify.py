@@ -19,7 +19,7 @@ from mirrorless.settings import load
 @json_option
 @verbose_option
 def verify(file: str, *, alias: str | None, as_json: bool) -> None:
-    """Read the archives of FILE from the first to the last byte, and name every fault.
+    """Read whole archives, and name every fault.
 
     A fault is an object that is damaged, missing, of something else, or does not begin where its predecessor ends.
 

@@ -8,7 +8,7 @@ import click
 
 from mirrorless.archive.object_store import open_store, require_conditions
 from mirrorless.archive.writing import write_all
-from mirrorless.cli.options import file_argument, verbose_option
+from mirrorless.cli.options import file_argument, flow_option, verbose_option
 from mirrorless.cli.status_codes import FINE, FOUND
 from mirrorless.errors import FlowNotEnabled
 from mirrorless.local.runner import StopRequest
@@ -17,16 +17,16 @@ from mirrorless.settings import load
 
 @click.command
 @file_argument
-@click.option("--flow", "name", metavar="FLOW", help="Only this flow of FILE, such as 'primary->backup'.")
+@flow_option
 @click.option("--available-now", is_flag=True, help="Exit when all records that exist at the start are copied.")
 @verbose_option
 def write(file: str, *, name: str | None, available_now: bool) -> None:
-    """Archive the flows of FILE that lead into archives, until Ctrl-C or SIGTERM.
+    """Archive the flows of FILE into their archives.
 
-    `mirrorless run` does so too, beside the other flows. Begins where the objects end. Two processes at once make one
+    Until Ctrl-C or SIGTERM. Begins where the objects end. Two processes at once make one
     history.
 
-    Exit status 0; 1: a partition halted, or a flow ended; 2: it could not start.
+    Exit status 0: nothing halted; 1: a partition halted, or a flow ended; 2: it could not start.
     """
     settings = load(file)
     flows = [flow for flow in settings.archived if name in (None, flow.name)]
