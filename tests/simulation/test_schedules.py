@@ -32,6 +32,8 @@ STORED: dict[int, str] = {
     10224: "two runs, and retention: an epoch began while another run still appended in the one before",
     61: "a run that was suspended while it began an epoch took others' records for its own (skip)",
     11139: "a leader that lost its tail does not come back",
+    208907: "a run that was suspended overwrote the progress, and halted at what others had copied (skip)",
+    216413: "of two runs one skipped a gap that the other had passed, and both copied what followed (skip)",
     1050: "the source lost a tail that was copied and not in the progress, and got other records: they were skipped",
     217576: "the same with some progress, after a fence and a kill",
 }

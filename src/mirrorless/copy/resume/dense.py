@@ -234,6 +234,9 @@ class DenseOffsets(OffsetRule):
             self._epochs.refuse_another_topic(copy, decision.epoch)
             position = await self._continue(copy, node, decision)
             return AfterGap(position.offset, gap, returned=True) if isinstance(position, ResumePosition) else position
+        if gap.kind is GapKind.RETENTION and await self._has_what_is_left(copy, node, decision):
+            copy.end_skip()
+            return AskAgain(f"another run has copied what the source has left: {gap.reason}")
         announced = copy.announced.get(decision.epoch)
         known = announced is not None or progress is not None
         another = another_topic(copy, decision.epoch if known else copy.newest_epoch)
@@ -243,6 +246,12 @@ class DenseOffsets(OffsetRule):
             copy.end_skip()
             return AskAgain("the source topic has the id that was copied: this process had learned an older one")
         return AfterGap(await first_left(copy, another or gap), another or gap)
+
+    async def _has_what_is_left(self, copy: PartitionCopy, node: int, decision: Decision) -> bool:
+        """Whether the target's last record is one that the source still has: another run appended it after the gap."""
+        if not isinstance(decision, Continue) or not decision.walk_records:
+            return False
+        return await self._after_last(copy, node, decision) is not None
 
     def downstream(self, start: int) -> None:
         """Return None: an epoch begins at the end of the remote log."""
