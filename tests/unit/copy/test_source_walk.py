@@ -91,7 +91,8 @@ class Backlog:
     def progress(self, offset: int, sequence: int) -> None:
         """Have the progress topic say another position."""
         progress = Progress(offset, sequence=sequence, epoch=0, last_downstream=sequence - 1)
-        self.flow.writer.write(SourcePartition("A", "t", 0).progress_key(), progress.to_bytes())
+        for value in (None, progress.to_bytes()):  # an older one would be ignored
+            self.flow.writer.write(SourcePartition("A", "t", 0).progress_key(), value)
 
     def answer_with_nothing(self, *, times: int, stable: int | None = None) -> None:
         """Have the next responses to a walk be without records."""
