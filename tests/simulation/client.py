@@ -95,6 +95,11 @@ class Link:
         for number in list(self._under_way):
             self._give_up(number)
 
+    def drop(self) -> None:
+        """Drop what the link holds back, as sockets do that are reset on close."""
+        if self.held_until > self.process.world.now:
+            self.give_up_all()
+
     def _delay(self) -> float:
         world = self.process.world
         delay = 0.0005 + 0.002 * world.random.random() + self.slow_s

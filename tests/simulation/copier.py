@@ -47,15 +47,19 @@ def replace_clients(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Marks:
-    """Which of the processes that copy was the first: what the marks of runs decide (see `run_marks`)."""
+    """Which of the processes that copy was the first: what the marks of runs decide (see `run_marks`).
 
-    def __init__(self) -> None:
+    The mark of one that was killed is valid for `valid_s`.
+    """
+
+    def __init__(self, valid_s: float = 0.0) -> None:
         self.running: list[CopierProcess] = []
+        self.valid_s = valid_s
 
     def is_first(self, process: CopierProcess) -> bool:
-        """Whether no process that is alive began before this one."""
-        alive = [one for one in self.running if not one.dead]
-        return bool(alive) and alive[0] is process
+        """Whether no process with a valid mark began before this one."""
+        valid = [one for one in self.running if not one.dead or one.world.now - one.died_at < self.valid_s]
+        return bool(valid) and valid[0] is process
 
 
 class ProgressReader:
@@ -125,6 +129,7 @@ class CopierProcess(Process):
         super().__init__(world, name, ahead_s=ahead_s)
         self.flow = flow
         self.stopping = self.ended = False
+        self.died_at = 0.0
         self.reports: Sequence[Report] = ()
         self._topics = topics
         self._marks = marks
@@ -133,6 +138,13 @@ class CopierProcess(Process):
         self.source = SimulatedClient(self, world.clusters[flow.source.alias])
         self.target = SimulatedClient(self, world.clusters[flow.target.alias])
         self.start(self._copies())
+
+    def kill(self) -> None:
+        """As of `Process`; its sockets drop what has not left them."""
+        self.died_at = self.world.now
+        super().kill()
+        for client in (self.source, self.target):
+            client.link.drop()
 
     async def _copies(self) -> None:
         self._begin_clients()

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from mirrorless.batches.rebuild import records_of
 from mirrorless.copy.identical.claims import WAIT_S
+from mirrorless.copy.partition.send_window import remembered_ms
+from mirrorless.progress.run_marks import Share
 from mirrorless.settings import Cluster, Flow
 from tests.simulation.cluster import BROKERS, NAMES, SimulatedCluster
 from tests.simulation.copier import CopierProcess, Marks, set_tick
 from tests.simulation.functions import FunctionContainer
+from tests.simulation.log import EXPIRY_MS
 from tests.simulation.setups import ONE_WAY, setup_of
 from tests.simulation.truth import Truth
 from tests.simulation.turns import TurnProcess
@@ -26,8 +29,10 @@ if TYPE_CHECKING:
 TOPIC = "t"
 _SETTLES_S = 400.0
 _QUIET_S = 3.0
+_FORGETS_S = 0.3
 _HEALED_S = 8.0
 _SUSPENDED_S = 60.0
+_BEYOND_A_LEASE_S = 10.0
 _LIMIT_S = 4.0
 _ALL_DIE = 0.4
 _KEEPS_NAMES = {"replication_policy_class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
@@ -68,6 +73,8 @@ class Copying:
             for name, cluster in ((TOPIC, one.truth.source), (one.remote, one.truth.target)):
                 self._create(cluster, name, self.setup.partitions)
             one.truth.target.create(one.flow.offset_storage_topic, 2)
+        if self.setup.expiry_s:
+            world.later(_FORGETS_S, None, self._forget_regularly)
         self.turn: TurnProcess | None = None
         self._numbers = 0
         self._is_healed = False
@@ -112,7 +119,9 @@ class Copying:
         truth = Truth(source, target, {TOPIC: remote}, identical=setup.identical, origin=number)
         runs = number == 0 or setup.mode == "skip"
         origins = target.id if setup.mode == "skip" else None
-        return Direction(flow, truth, Writer(truth, TOPIC, setup, writes=runs), remote, origins, runs)
+        writer = Writer(truth, TOPIC, setup, writes=runs)
+        marks = Marks(setup.lease_s + _BEYOND_A_LEASE_S if setup.expiry_s else 0.0)
+        return Direction(flow, truth, writer, remote, origins, runs, marks)
 
     @property
     def copied(self) -> int:
@@ -181,8 +190,11 @@ class Copying:
                 "pass_gaps": setup.pass_gaps or self._is_healed,
                 "leave_out": setup.leave_out,
             }
+            if setup.expiry_s:
+                terms["remembered_ms"] = remembered_ms(int(setup.expiry_s * 1000))
             if setup.mode == "functions":
-                self._deliver(direction, terms)
+                for number in range(setup.shares):
+                    self._deliver(direction, terms, Share(number, setup.shares))
                 return
             one = CopierProcess(
                 world,
@@ -198,22 +210,24 @@ class Copying:
 
         self.world.later(delay, None, begin)
 
-    def _deliver(self, direction: Direction, terms: dict[str, Any]) -> None:
+    def _deliver(self, direction: Direction, terms: dict[str, Any], share: Share) -> None:
         """Invoke a container that is free, or a new one."""
         random = self.world.random
-        free = [one for one in direction.containers if not one.dead and not one.is_busy and not one.stopping]
+        usable = [one for one in direction.containers if one.share == share and not one.dead]
+        free = [one for one in usable if not one.is_busy and not one.stopping]
         if free and random.random() < 0.8:
             container = random.choice(free)
         else:
             container = FunctionContainer(
                 self.world,
-                f"container {self._numbers}",
+                f"container {self._numbers}" + (f" of share {share.number}" if share.of > 1 else ""),
                 flow=direction.flow,
                 topics={TOPIC: direction.remote},
                 marks=direction.marks,
                 terms=terms,
                 ahead_s=(random.random() - 0.5) * 240,
             )
+            container.share = share
             direction.containers.append(container)
             direction.copiers.append(container)
         container.invoke(limit_s=_LIMIT_S + self._every_s * random.choice((0.5, 1.0, 1.5)))
@@ -399,9 +413,17 @@ class Copying:
 
     def _producers_expire(self, *_: float) -> None:
         for one in self.directions:
-            for topic in one.truth.target.topics.values():
-                for partition in topic.partitions:
-                    partition.log.expire_producers(self.world.now_ms)
+            self._forget(one.truth.target)
+
+    def _forget(self, cluster: SimulatedCluster) -> None:
+        expiry_ms = int(self.setup.expiry_s * 1000) or EXPIRY_MS
+        for topic in cluster.topics.values():
+            for partition in topic.partitions:
+                partition.log.expire_producers(self.world.now_ms, expiry_ms)
+
+    def _forget_regularly(self) -> None:
+        self._forget(self.target)
+        self.world.later(_FORGETS_S, None, self._forget_regularly)
 
     def _retention(self, side: float, which: float, much: float, _: float) -> None:
         # Where topics are shared, a copy's last record may be deleted, and on the other side all that shows where it

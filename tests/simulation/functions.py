@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mirrorless.copy.engines.functions import engine as engine_module
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER
-from mirrorless.copy.planning import run_order
+from mirrorless.copy.planning import dealing, run_order
 from mirrorless.errors import ClusterUnavailable, MirrorlessError
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.structs import DefaultRecordBatch
 from mirrorless.progress import mark_writer
-from mirrorless.progress.run_marks import MARKS_PARTITION, RunMarks
+from mirrorless.progress.run_marks import MARKS_PARTITION, WHOLE, RunMarks
 from tests.simulation import threads
 from tests.simulation.cluster import NAMES
 from tests.simulation.copier import CopierProcess
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 _MARGIN_S = 2.0
 """An invocation ends by itself so long before its limit."""
 
+_DEALS = {"WORTH_BYTES": 1, "EVERY_S": 3.0, "_RATE_S": 0.2}
+"""So often, and for so little, partitions are assigned to other shares."""
+
 
 def replace_engine_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the engine use simulated marks, threads and leases."""
@@ -48,6 +51,8 @@ def replace_engine_clients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "connect_slot", lambda *_, **__: None)
     monkeypatch.setattr(engine_module, "forget_slot", lambda *_: None)
     monkeypatch.setattr(engine_module, "LeasePlans", SimulatedPlans)
+    for name, often in _DEALS.items():
+        monkeypatch.setattr(dealing, name, often)
 
 
 class _Lock:
@@ -120,7 +125,11 @@ class SimulatedPlans:
     def __init__(self, place: Any, control: Any, order: Any) -> None:  # noqa: ANN401
         self.complaint = self.idle = ""
         self._container = cast("FunctionContainer", clock.process)
-        self.planner = SimpleNamespace(refuse_paused=lambda: None, planned_again=lambda _: self._container.rows())
+        self.planner = SimpleNamespace(missing=(), refuse_paused=lambda: None, planned_again=self._again)
+
+    def _again(self, rows: Sequence[LeaseRow]) -> list[LeaseRow]:
+        wanted = {row.place for row in rows}
+        return [row for row in self._container.rows() if row.place in wanted]
 
     def prepare(self, flow: Flow) -> bool:
         """As of `LeasePlans`."""
@@ -164,6 +173,7 @@ class FunctionContainer(ThreadedProcess, CopierProcess):
     """A container with its engine, which is kept from invocation to invocation; frozen between them."""
 
     is_busy = False
+    share = WHOLE
 
     def invoke(self, *, limit_s: float) -> None:
         """Begin an invocation, which is killed after `limit_s` seconds."""
@@ -197,7 +207,7 @@ class FunctionContainer(ThreadedProcess, CopierProcess):
                 stopping=lambda: self.stopping, of=lambda *_: slot, complain=lambda *_, **__: None
             )
             self._engine = engine_module.FunctionsEngine(
-                cast("Any", place), control=cast("Any", control), memory=SPARK_WORKER
+                cast("Any", place), control=cast("Any", control), memory=SPARK_WORKER, share=self.share
             )
         try:
             result = self._engine.run(_TimeLeft(limit_s - _MARGIN_S), self._observed)

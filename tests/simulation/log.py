@@ -308,9 +308,9 @@ class PartitionLog(FakeLog):
         self.batches = left
         self._bases = [batch.header.base_offset for batch in left]
 
-    def expire_producers(self, now_ms: int) -> int:
+    def expire_producers(self, now_ms: int, expiry_ms: int = EXPIRY_MS) -> int:
         """Forget producers as a broker does every ten minutes, by the age of their records; returns how many."""
-        old = [one for one, known in self.producers.items() if now_ms - known.timestamp_ms >= EXPIRY_MS]
+        old = [one for one, known in self.producers.items() if now_ms - known.timestamp_ms >= expiry_ms]
         for producer_id in old:
             if producer_id not in self.open:
                 del self.producers[producer_id]

@@ -28,7 +28,8 @@ class Setup:
     """What a schedule begins with.
 
     `mode`: a flow of its own, two that skip what the other one copied, two that take turns (both keep names), or a flow
-    of its own that functions copy, every `lease_s` seconds.
+    of its own that functions copy, every `lease_s` seconds, in so many `shares`. Brokers look every 0.3 s for producers
+    whose records are `expiry_s` old, and forget them; 0: a day.
     """
 
     partitions: int
@@ -42,6 +43,8 @@ class Setup:
     lease_s: float
     tick_s: float
     mode: Mode = "one way"
+    expiry_s: float = 0.0
+    shares: int = 1
 
 
 KINDS = {
@@ -66,6 +69,8 @@ KINDS = {
     "progress moves": 2,
 }
 """Kinds of faults with their weights."""
+FORGETFUL = 0.06
+"""So many of the schedules of one way have brokers that soon forget producers."""
 CLEANED = "source cleaned"
 """Log compaction: added to some schedules, beside what was drawn of the kinds."""
 SOURCE_LOSES = frozenset({"source tail lost", "source recreated"})
@@ -95,6 +100,9 @@ def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
     setup = replace(setup, mode=mode, identical=setup.identical and mode in ONE_WAY)
     if setup.old:
         setup = replace(setup, copiers=1)
+    forgetful = Random(f"soon forgotten {seed}")
+    if mode in ONE_WAY and not setup.identical and forgetful.random() < FORGETFUL:
+        setup = _forgetful(setup, forgetful)
     spared = random.choice((SOURCE_LOSES, TARGET_LOSES))
     kinds = [kind for kind in KINDS if _applies(kind, setup) and kind not in spared]
     some = random.sample(kinds, k=min(len(kinds), random.choice((2, 4, 8, 20))))
@@ -113,7 +121,31 @@ def setup_of(seed: int) -> tuple[Setup, list[Fault]]:
         for _ in range(later.choice((0, 0, 0, 1, 2, 4)))
         if setup.mode in ONE_WAY and spared is TARGET_LOSES
     ]
+    if setup.expiry_s:
+        faults += [
+            Fault(
+                forgetful.random() * setup.seconds,
+                forgetful.choice(("kill", "kill", "kill", "hold link", "lose answers", "restart")),
+                tuple(forgetful.random() for _ in range(4)),
+            )
+            for _ in range(forgetful.choice((4, 8, 16)))
+        ]
     return setup, sorted(faults, key=lambda one: one.at)
+
+
+def _forgetful(setup: Setup, random: Random) -> Setup:
+    """Have brokers forget producers while several processes copy, which are killed."""
+    shares = random.choice((1, 3, 3)) if setup.mode == "functions" else 1
+    return replace(
+        setup,
+        partitions=setup.partitions + 3 if shares > 1 else setup.partitions,
+        copiers=random.choice((2, 3)),
+        old=random.random() < 0.2,
+        seconds=random.choice((30.0, 120.0)),
+        lease_s=random.choice((3.0, 8.0)),
+        expiry_s=random.choice((0.3, 0.3, 2.0, 10.0)),
+        shares=shares,
+    )
 
 
 def _applies(kind: str, setup: Setup) -> bool:

@@ -32,6 +32,11 @@ STORED: dict[int, str] = {
     10224: "two runs, and retention: an epoch began while another run still appended in the one before",
     61: "a run that was suspended while it began an epoch took others' records for its own (skip)",
     11139: "a leader that lost its tail does not come back",
+    2119: "brokers forget producers within 0.3 s: an append of a run that was not the first arrived after that",
+    208907: "a run that was suspended overwrote the progress, and halted at what others had copied (skip)",
+    216413: "of two runs one skipped a gap that the other had passed, and both copied what followed (skip)",
+    1050: "the source lost a tail that was copied and not in the progress, and got other records: they were skipped",
+    217576: "the same with some progress, after a fence and a kill",
 }
 """Seeds with what they showed: faults of the product, or of a world that did not behave as Kafka."""
 

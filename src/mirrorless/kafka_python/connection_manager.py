@@ -15,7 +15,7 @@ from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.transport import Plain, Tls
+from mirrorless.kafka_python.transport import Plain, Tls, reset_on_close
 
 if TYPE_CHECKING:
     import socket
@@ -206,6 +206,7 @@ class ConnectionManager(KafkaConnectionManager):
             sock.setblocking(False)
             for option in options:
                 sock.setsockopt(*option)
+            reset_on_close(sock)
             await network.sock_connect(self._net, sock, address, timeout_at=until)
         except BaseException:
             sock.close()

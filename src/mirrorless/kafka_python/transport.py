@@ -115,17 +115,12 @@ class _InPlace:
             super().abort(error)  # type: ignore[misc]
 
     def _close(self, error: BaseException | None = None) -> None:
-        """Close the socket; after an error, drop what was not acknowledged.
-
-        The kernel would otherwise send it later, for minutes while a link is cut: an append that the copier has given
-        up would reach the broker after those that followed its resume.
-        """
+        """Close the socket; after an error at once, which drops what was not acknowledged (`reset_on_close`)."""
         transport: Any = self
         sock = transport._sock
         if error is not None and sock is not None:
             with suppress(KeyError, ValueError):
                 transport._net.unregister_event(sock, selectors.EVENT_READ | selectors.EVENT_WRITE)
-            reset_on_close(sock)
             sock.close()
         super()._close(error)  # type: ignore[misc]
 
@@ -177,7 +172,11 @@ class Tls(_InPlace, KafkaSSLTransport):
 
 
 def reset_on_close(sock: socket.socket) -> None:
-    """Have the socket drop what is unsent or unacknowledged when it is closed."""
+    """Have the socket drop what is unsent or unacknowledged when it is closed, also by the end of the process.
+
+    The kernel would otherwise send it later, for minutes while a link is cut: an append that the copier has given up,
+    or that of a process that was killed, would reach the broker after those that followed it.
+    """
     with suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 

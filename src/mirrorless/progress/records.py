@@ -43,6 +43,13 @@ class Progress(NamedTuple):
         """A sort key: of two progress records of a partition, the later one has the greater key."""
         return -1 if self.epoch is None else self.epoch, self.last_offset
 
+    def is_older_than(self, other: Progress) -> bool:
+        """Whether it was overtaken by `other`, whatever was written last: a process that was suspended writes late.
+
+        What MirrorMaker 2 writes follows what was written before.
+        """
+        return self.epoch is not None and other.epoch is not None and self.order < other.order
+
     def to_bytes(self) -> bytes:
         """Value of the progress record."""
         fields = {"offset": self.last_offset}
@@ -340,7 +347,7 @@ class Known:
             self.stop = said if isinstance(said, Stop) else None
         elif isinstance(said, Claim):
             self.claim = said
-        else:
+        elif said is None or self.progress is None or not said.is_older_than(self.progress):
             self.progress = said
 
     def to_json(self) -> str:

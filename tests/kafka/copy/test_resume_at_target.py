@@ -20,11 +20,11 @@ BATCH = 25
 
 
 def write_progress(world: World, topic: str, value: bytes | None, *, partition: int = 0) -> None:
-    """Write a progress record as Connect, or a zombie, would."""
+    """Write a progress record as Connect would, after a tombstone: an older one than what is there would be ignored."""
     client = Producer({"bootstrap.servers": world.target.bootstrap_servers, "partitioner": "murmur2"})
-    client.produce(
-        world.progress_topic, key=SourcePartition(world.source_alias, topic, partition).progress_key(), value=value
-    )
+    key = SourcePartition(world.source_alias, topic, partition).progress_key()
+    for one in (None, value):
+        client.produce(world.progress_topic, key=key, value=one)
     client.flush()
 
 

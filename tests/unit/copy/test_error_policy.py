@@ -387,6 +387,19 @@ def test_a_gap_that_a_lease_before_halted_at_is_believed_at_once(case: Case) -> 
     assert case.fate == (HALTED, False)
 
 
+@pytest.mark.parametrize("pass_gaps", [False, True])
+def test_of_several_runs_only_the_first_halts_at_a_gap_or_skips_it(flow: FakeFlow, *, pass_gaps: bool) -> None:
+    case = Case(flow, pass_gaps=pass_gaps)
+    case.copy.row = replace(case.copy.row, is_first=False)
+    case.policy.gap_found(case.copy, case.gap())
+    case.policy.gap_found(case.copy, case.gap())
+    assert case.fate == (RESUMING, True)
+    assert case.copy.retry.is_never
+    assert case.copy.skip is None
+    assert ("t", 0) not in flow.writer.known
+    assert "another run of this flow copies the partition, and decides" in (case.copy.error or "")
+
+
 @pytest.mark.parametrize(
     ("topic", "kind", "passes"),
     [

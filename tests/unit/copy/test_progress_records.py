@@ -100,6 +100,27 @@ def test_a_tombstone_is_told_from_silence() -> None:
     assert parse(HERE.progress_key(), None) == (HERE, None)
 
 
+def test_progress_that_a_suspended_process_writes_late_is_ignored() -> None:
+    known, newer = Known(), Progress(last_offset=58, sequence=36, epoch=1)
+    for said in (newer, Progress(last_offset=5, sequence=6, epoch=1), Progress(last_offset=90, sequence=6, epoch=0)):
+        known.take(said)
+        assert known.progress == newer
+    known.take(Progress(last_offset=3, sequence=1, epoch=2))
+    assert known.progress == Progress(last_offset=3, sequence=1, epoch=2)
+
+
+def test_progress_of_mirrormaker_follows_what_was_written_before() -> None:
+    known = Known()
+    for said in (
+        Progress(last_offset=58, sequence=36, epoch=1),
+        Progress(last_offset=5),
+        Progress(last_offset=3),
+        None,
+    ):
+        known.take(said)
+        assert known.progress == said
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -226,6 +226,21 @@ def test_an_epoch_after_retention_begins_at_the_first_record_left(flow: FakeFlow
     assert position(resume(flow, copy, epochs=1)) == (1, 6, 0, 1)
 
 
+def test_a_gap_that_another_run_has_passed_is_not_skipped(flow: FakeFlow) -> None:
+    """It had read the records before retention deleted them, or had passed offsets that have no records to copy."""
+    fill(flow)
+    announce(flow)
+    append(flow, 0, 1)
+    write(flow, Progress(last_offset=1, sequence=2, epoch=0, last_downstream=1))
+    copy = flow.copy_of()
+    append(flow, 2, 3, 4, 5, 6, 7, sequence=2)
+    flow.source.log("t").delete_before(6)
+    copy.skip_gap(copy.gap("retention", GapKind.RETENTION, offset=2))
+    assert isinstance(settle(flow, copy), AskAgain)
+    assert (copy.skip, copy.newest_epoch) == (None, 0)
+    assert position(resume(flow, copy)) == (0, 8, 8, 7)
+
+
 def test_a_source_that_ends_before_the_position_is_a_gap_although_nothing_is_fetched(flow: FakeFlow) -> None:
     fill(flow)
     announce(flow)

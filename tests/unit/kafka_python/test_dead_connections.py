@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import errors as kafka_errors
+from kafka.net.inet import KafkaNetSocket
 
 from mirrorless.kafka_python import dead_connections
+from mirrorless.kafka_python.connection_manager import ConnectionManager
 from mirrorless.kafka_python.dead_connections import DeadConnections, retransmissions
 from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.kafka_python.transport import Plain
@@ -75,33 +77,46 @@ def test_nothing_was_retransmitted_on_a_healthy_connection(pair: tuple[socket.so
     assert retransmissions(ours) == 0
 
 
-@pytest.mark.parametrize("error", [kafka_errors.RequestTimedOutError("no answer"), None], ids=["failed", "idle"])
-def test_what_a_failed_connection_did_not_send_is_dropped(
-    pair: tuple[socket.socket, socket.socket], error: Exception | None
-) -> None:
+@pytest.mark.parametrize("ends", ["failed", "idle", "killed"])
+def test_what_a_connection_did_not_send_is_dropped(ends: str) -> None:
     """The peer reads nothing until the connection is closed, so that most of the request is still unsent."""
-    ours, theirs = pair
-    ours.setblocking(False)
-    sent = 0
-    until = time.monotonic() + 0.5
-    while time.monotonic() < until:
-        try:
-            sent += ours.send(bytes(1 << 16))
-        except BlockingIOError:
-            time.sleep(0.01)
-    with closing(EventLoop()) as net:
+    with socket.create_server(("127.0.0.1", 0)) as server, closing(EventLoop()) as net:
+        host, port = server.getsockname()
+        config: Any = SimpleNamespace(config={"socket_options": ()}, _net=net)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        opened: list[socket.socket] = []
+
+        async def connect() -> None:
+            opened.append(await ConnectionManager._connected_at(config, KafkaNetSocket(), found, until=None))
+
+        net.run(connect)
+        (ours,), (theirs, _) = opened, server.accept()
+        theirs.settimeout(10)
+        sent = 0
+        until = time.monotonic() + 0.5
+        while time.monotonic() < until:
+            try:
+                sent += ours.send(bytes(1 << 16))
+            except BlockingIOError:
+                time.sleep(0.01)
         transport: Any = Plain(net, ours)  # type: ignore[no-untyped-call]
-        if error is None:
+        if ends == "failed":
+            transport.abort(kafka_errors.RequestTimedOutError("no answer"))
+        elif ends == "idle":
             transport.close()
         else:
-            transport.abort(error)
+            ours.close()  # as the kernel does
+        with theirs:
+            heard, was_reset = _heard(theirs)
+        assert was_reset
+        assert heard < sent
+
+
+def _heard(sock: socket.socket) -> tuple[int, bool]:
     heard = 0
     try:
-        while some := theirs.recv(1 << 20):
+        while some := sock.recv(1 << 20):
             heard += len(some)
     except ConnectionResetError:
-        assert error is not None
-        assert heard < sent
-    else:
-        assert error is None
-        assert heard == sent
+        return heard, True
+    return heard, False

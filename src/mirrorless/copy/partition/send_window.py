@@ -9,8 +9,19 @@ BATCHES_IN_FLIGHT: Final = 5
 """Brokers recognise a resent batch among the last five of a producer (`ProducerStateEntry`)."""
 PRODUCER_EXPIRY_MS: Final = 86_400_000
 """Kafka's default of `producer.id.expiration.ms`."""
+_LATE_MS: Final = 600_000
+"""By so much clocks may differ, and a batch may arrive later than its age was compared."""
+_NOTHING_MS: Final = -(1 << 62)
 _ROUND_TRIP_LIMITS_S: Final = 0.010
 """A batch that is sent alone and waits this long for its acknowledgement is better merged with the next ones."""
+
+
+def remembered_ms(expiry_ms: int) -> int:
+    """Return for how long after a record's timestamp a target certainly remembers our producer, by its expiry.
+
+    It is half of that, since clocks differ. Where that is ten minutes or less, no record counts as remembered.
+    """
+    return expiry_ms // 2 if expiry_ms // 2 > _LATE_MS else _NOTHING_MS
 
 
 @dataclass(slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mirrorless.batches.header import SEQUENCES
 from mirrorless.copy.partition.errors import cut_at, ends_before
 from mirrorless.copy.resume.decision import Continue, Lost, Start, decide
 from mirrorless.copy.resume.resolver import AfterGap, AskAgain, NextEpoch, OffsetRule, ResumePosition
@@ -127,6 +129,8 @@ class DenseOffsets(OffsetRule):
                 if (after := await self._after_last(copy, node, decision)) is None:
                     raise
                 return _position(after, decision)
+            if walked.missing:
+                raise await self._truncated(copy, node, decision, walked)
             if (elsewhere := await self._compare(copy, node, decision, walked)) is not None:
                 return elsewhere
             offset, leader_epoch = walked.offset, None if walked.leader_epoch < 0 else walked.leader_epoch
@@ -147,6 +151,25 @@ class DenseOffsets(OffsetRule):
                 raise ends_before(copy, end.offset, offset)
         if fetched.error_code:
             raise error_for(fetched.error_code)
+
+    async def _truncated(self, copy: PartitionCopy, node: int, decision: Continue, walked: SourceWalk) -> Gap:
+        """Return the gap of a source that has fewer records than the target holds: at its end, if they are the same.
+
+        Else it has others in their place, written after it had lost its tail: then the gap is at the progress. Where
+        they begin is unknown, and some records before them are copied again.
+        """
+        kept = replace(
+            decision,
+            last_downstream=decision.last_downstream - walked.missing,
+            sequence=(decision.sequence - walked.missing) % SEQUENCES,
+        )
+        reason = f"the target holds {walked.missing} records from here on, but the source ends at {walked.offset}"
+        if walked.record is not None:
+            record = await record_before(self._target, node, copy, kept)
+            if record is None or record.rest != walked.record:
+                reason += ", and may have others in place of some before them"
+                return copy.gap(reason, GapKind.TRUNCATED, offset=decision.walk_from)
+        return copy.gap(f"{reason}: it lost them", GapKind.TRUNCATED, offset=walked.offset)
 
     async def _compare(
         self, copy: PartitionCopy, node: int, decision: Continue, walked: SourceWalk
@@ -211,6 +234,9 @@ class DenseOffsets(OffsetRule):
             self._epochs.refuse_another_topic(copy, decision.epoch)
             position = await self._continue(copy, node, decision)
             return AfterGap(position.offset, gap, returned=True) if isinstance(position, ResumePosition) else position
+        if gap.kind is GapKind.RETENTION and await self._has_what_is_left(copy, node, decision):
+            copy.end_skip()
+            return AskAgain(f"another run has copied what the source has left: {gap.reason}")
         announced = copy.announced.get(decision.epoch)
         known = announced is not None or progress is not None
         another = another_topic(copy, decision.epoch if known else copy.newest_epoch)
@@ -220,6 +246,12 @@ class DenseOffsets(OffsetRule):
             copy.end_skip()
             return AskAgain("the source topic has the id that was copied: this process had learned an older one")
         return AfterGap(await first_left(copy, another or gap), another or gap)
+
+    async def _has_what_is_left(self, copy: PartitionCopy, node: int, decision: Decision) -> bool:
+        """Whether the target's last record is one that the source still has: another run appended it after the gap."""
+        if not isinstance(decision, Continue) or not decision.walk_records:
+            return False
+        return await self._after_last(copy, node, decision) is not None
 
     def downstream(self, start: int) -> None:
         """Return None: an epoch begins at the end of the remote log."""

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import FormatError
 from mirrorless.batches.record_counter import LogPosition, RecordCounter
-from mirrorless.errors import CorruptBatch, GapKind, UnsupportedBatch
+from mirrorless.errors import CorruptBatch, UnsupportedBatch
 from mirrorless.log_walk import LogEnd, RecordsGone, committed
 from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mirrorless.batches.record_counter import CommittedBatch
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.resume.target_record import TargetRecord
     from mirrorless.protocol.cluster_client import ClusterClient
@@ -26,14 +27,16 @@ PATIENCE_AT_END = 7
 class SourceWalk(NamedTuple):
     """Where a walk ended: the offset after the last record counted, that record without its deltas, its leader epoch.
 
-    `cleaned` says that compaction took records out of the range, so that the count may have led too far; where it led
-    beyond the source's end, there is no record.
+    `missing` is how many records the source's end lacks; the record is the last one that it has then, None if there is
+    none. `cleaned` says that compaction took records out of the range, so that the count may have led too far; where it
+    led beyond the source's end, there is no record.
     """
 
     offset: int
     record: bytes | None
     leader_epoch: int
     cleaned: bool
+    missing: int = 0
 
 
 async def walk(
@@ -41,18 +44,22 @@ async def walk(
 ) -> SourceWalk:
     """Walk `count` (at least one) committed records of the source from `offset` on, opening at most two batches.
 
-    `leader_epoch` is that of the record before `offset`, if it is known. Raises `Gap` where there are fewer.
+    `leader_epoch` is that of the record before `offset`, if it is known. Raises `Gap` where they were deleted.
     """
     epoch = -1 if leader_epoch is None else leader_epoch
     position = LogPosition(offset, leader_epoch=epoch, producers=copy.local)
     left = count
     end: LogEnd | None = None
+    last: bytes | None = None
     try:
         with _partition_errors(copy):
+            before: CommittedBatch | None = None
             async for batch in committed(source, copy.place, position):
                 if isinstance(batch, LogEnd):
                     end = batch
+                    last = None if before is None or batch.cleaned else before.opened().wanted(offset).rests[-1]
                     continue
+                before = batch
                 records = batch.record_count
                 if batch.base_offset < offset or records >= left:
                     # The one batch that the position cuts has to be opened.
@@ -67,8 +74,7 @@ async def walk(
         raise copy.gap(reason, gone.kind, offset=gone.offset) from gone
     assert end is not None
     if not end.cleaned:
-        reason = f"the target holds {left} records from here on, but the source ends at {end.offset}: it lost them"
-        raise copy.gap(reason, GapKind.TRUNCATED, offset=end.offset)
+        return SourceWalk(end.offset, last, position.leader_epoch, cleaned=False, missing=left)
     if copy.retry.attempts < _PATIENCE:
         raise NotNow(f"{left} records are missing in the source")  # a new leader may have fewer for now
     return SourceWalk(end.offset, None, -1, cleaned=True)

@@ -139,6 +139,9 @@ class ErrorPolicy:
         elif copy.suspected is None or copy.retry.attempts < patience:
             copy.suspect(gap)
             self.retry_later(copy, f"{gap}; looking again")
+        elif not copy.row.is_first and (copy.halted_at is None or self._pass_gaps):
+            # That one may have passed it, or be about to append in the epoch that the next one would follow.
+            self.leave_to_next_lease(copy, f"{gap}; another run of this flow copies the partition, and decides")
         elif (self._pass_gaps or self._is_purged(copy, gap)) and _can_pass(copy, gap):
             copy.skip_gap(gap)
             self.retry_later(copy, gap)

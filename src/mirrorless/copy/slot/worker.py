@@ -17,7 +17,7 @@ from mirrorless.copy.identical.holes import HoleWriter
 from mirrorless.copy.identical.rule import SERVERLESS, IdenticalOffsets
 from mirrorless.copy.offset_syncs.feed import SyncFeed
 from mirrorless.copy.offset_syncs.writer import SyncWriter
-from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
+from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS, remembered_ms
 from mirrorless.copy.partition.size_limit import SizeLimits
 from mirrorless.copy.resume.dense import DenseOffsets
 from mirrorless.copy.resume.epochs import Epochs
@@ -128,15 +128,12 @@ class Slot:
             self._ends.close()
 
     async def _remembered_ms(self) -> int:
-        """Return for how long after a record's timestamp the target certainly remembers our producer.
-
-        It is half of the brokers' time, since clocks differ. Read again at times, since it may change.
-        """
+        """Return `remembered_ms` of the brokers' expiry, which is read again at times, since it may change."""
         now = time.monotonic()
         if now >= self._expiry_due:
             self._expiry_ms = await producer_expiry_ms(self._ends.target)
             self._expiry_due = now + _EXPIRY_EVERY_S
-        return self._expiry_ms // 2
+        return remembered_ms(self._expiry_ms)
 
     async def _lease(self, rows: Sequence[LeaseRow], terms: LeaseTerms, watch: LeaseObserver) -> Lease:
         """Return the lease before, if its copy still runs and can be renewed; else a new one."""
