@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.resume.target_record import TargetRecord
+    from mirrorless.copy.resume.dense import TargetRecord
     from mirrorless.protocol.cluster_client import ClusterClient
 
 _PATIENCE = 4
