@@ -162,6 +162,7 @@ class CopierProcess(Process):
         self._progress = ProgressReader(self.world.clusters[self.flow.target.alias], self.flow.offset_storage_topic)
         self._writer = ProgressWriter(topic=self.flow.offset_storage_topic, cluster=self.flow.target)
         self._claims = Claims(
+            net=cast("Any", self),
             target=self.target.client,
             source_alias=self.flow.progress_alias,
             source_id=lambda: self.source.cluster_id,

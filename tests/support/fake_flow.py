@@ -232,6 +232,7 @@ class FakeFlow:
         """What copies with identical offsets need; this flow has none."""
         source, target = self.source.client, self.target.client
         claims = Claims(
+            net=cast("Any", self.loop),
             target=target,
             source_alias="A",
             source_id=lambda: self.source.cluster_id,

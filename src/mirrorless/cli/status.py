@@ -22,7 +22,6 @@ from mirrorless.metadata.fences import unexplained_fences
 from mirrorless.operation_log.records import Operations
 from mirrorless.operations.applications import places
 from mirrorless.operations.run import read_all
-from mirrorless.progress.records import Halt
 from mirrorless.progress.run_marks import deployment_of
 from mirrorless.settings import load
 
@@ -167,7 +166,7 @@ def _fields(flow: Flow, location: str) -> dict[str, Any]:
                 "topic": topic,
                 "partition": partition,
                 "offset": halt.offset,
-                "gap": halt.kind if isinstance(halt, Halt) else None,
+                "gap": halt.kind,
                 "reason": halt.reason,
             }
             for (topic, partition), halt in now.halted.items()

@@ -11,7 +11,7 @@ from mirrorless.metadata.actions import ForgetAcl
 from mirrorless.metadata.planning import Admins, Part, switched_on
 from mirrorless.metadata.sync_pass import one_pass
 from mirrorless.progress.copied_topics import CopiedTopics
-from mirrorless.progress.discovered_topics import starts_at_latest
+from mirrorless.progress.source_notes import starts_at_latest
 
 if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation

@@ -115,17 +115,13 @@ def refuse_other_files(pair: ClusterPair) -> None:
         return
     deployment = deployment_of(pair.settings.file, flow.name)
     with closing(MarkReader(flow)) as reader:
-        found = {mark.run: mark for mark in reader.read().of_others(flow, deployment=deployment)}
-        until = {run: time.monotonic() + mark.valid_ms / 1000 for run, mark in found.items()}
-        while left := [mark for run, mark in found.items() if time.monotonic() < until[run]]:
-            now = {mark.run: mark for mark in reader.read().of_others(flow, deployment=deployment)}
-            if any(now[run] != mark for run, mark in found.items() if run in now):
+        while found := reader.read().of_others(flow, now=time.monotonic(), deployment=deployment):
+            if any(mark.is_news for mark in found):
                 raise OperationError(
                     f"another file copies other topics from {flow.source.alias} to {flow.target.alias}, and this move "
                     "would stop them too: name all topics in one file, or give the clusters other aliases in the other "
                     "file before it copies"
                 )
-            found = {mark.run: found[mark.run] for mark in left if mark.run in now}
             time.sleep(_LOOK_S)
 
 

@@ -70,12 +70,6 @@ class MarkReader:
             raise self._unavailable(error.args[0]) from error
         if end < self._read_to:  # the topic was deleted and recreated
             self.close()
-        return self.read_up_to(end)
-
-    def read_up_to(self, end: int) -> RunMarks:
-        """Read the records before offset `end`, which exists; raises `ClusterUnavailable`."""
-        if not self._was_read:
-            self._read_to_the_end(exists=True)
         silent_at = time.monotonic() + self._patience_s
         while self._was_read and self._read_to < end:
             self._take(_WAIT_S)

@@ -153,29 +153,37 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Halt:
-    """A gap at which epoch `epoch` stopped, at upstream `offset`; a later epoch is not affected.
+    """Why epoch `epoch` halted at upstream `offset`; a later epoch is not affected.
 
-    It is stored because not every gap can be detected again: a truncated log grows beyond the offset. `position` is
-    the next offset to copy, 0 if unknown, None in records of earlier releases.
+    With a `kind` it is a gap to decide on, of so many `records`. It is stored because not every gap can be detected
+    again: a truncated log grows beyond the offset. `position` is the next offset to copy, 0 if unknown, None in records
+    of earlier releases.
+
+    Without one it is a *stop*, which is shown in the status: each lease retries, and once the partition continues, the
+    record is deleted. It has a key of its own, or it could replace a gap that another process has just stored.
     """
 
     epoch: int
     offset: int
-    kind: GapKind
     reason: str
+    kind: GapKind | None = None
     records: int | None = None
     position: int | None = None
 
     def stands(self, *, newest_epoch: int, progress: Progress | None) -> bool:
-        """Whether the partition is still there: no later epoch began, nor did MirrorMaker 2 continue the copy."""
-        theirs = progress if progress is not None and progress.epoch is None else None
-        # Forwards or, if its position was beyond the log, to its beginning.
-        moved = theirs is not None and self.position is not None and self.position != theirs.last_offset + 1
-        return self.epoch >= newest_epoch and not moved
+        """Whether the partition is still there: no later epoch began, and what copies it has not moved it."""
+        if self.epoch < newest_epoch or progress is None:
+            return self.epoch >= newest_epoch
+        if self.kind is None:
+            return (progress.epoch is not None and progress.epoch < self.epoch) or progress.last_offset < self.offset
+        # MirrorMaker 2 moved it forwards or, if its position was beyond the log, to its beginning.
+        return progress.epoch is not None or self.position in (None, progress.last_offset + 1)
 
     def to_bytes(self) -> bytes:
         """Value of the record that stores it."""
-        fields: dict[str, Any] = {"epoch": self.epoch, "offset": self.offset, "kind": self.kind.name}
+        fields: dict[str, Any] = {"epoch": self.epoch, "offset": self.offset}
+        if self.kind is not None:
+            fields["kind"] = self.kind.name
         fields["reason"] = self.reason
         more = {"records": self.records, "position": self.position}
         return _json(fields | {key: value for key, value in more.items() if value is not None})
@@ -187,42 +195,15 @@ class Halt:
         return cls(
             epoch=int(content["epoch"]),
             offset=int(content["offset"]),
-            kind=GapKind[str(content["kind"])],
             reason=str(content["reason"]),
+            kind=GapKind[str(content["kind"])] if "kind" in content else None,
             records=None if records is None else int(records),
             position=None if position is None else int(position),
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
-    """Why epoch `epoch` halted at upstream `offset`, if that is no gap to decide on: it is shown in the status.
-
-    Unlike at a `Halt`, each lease retries; once the partition continues, the record is deleted.
-    """
-
-    epoch: int
-    offset: int
-    reason: str
-
-    def stands(self, *, newest_epoch: int, progress: Progress | None) -> bool:
-        """Whether the partition is still there: no later epoch began, and nothing from there on was copied."""
-        if self.epoch < newest_epoch or progress is None:
-            return self.epoch >= newest_epoch
-        return (progress.epoch is not None and progress.epoch < self.epoch) or progress.last_offset < self.offset
-
-    def to_bytes(self) -> bytes:
-        """Value of the record that stores it."""
-        return _json({"epoch": self.epoch, "offset": self.offset, "reason": self.reason})
-
-    @classmethod
-    def read(cls, content: Mapping[str, Any]) -> Stop:
-        """Read the value of a stop; raises KeyError, TypeError or ValueError."""
-        return cls(epoch=int(content["epoch"]), offset=int(content["offset"]), reason=str(content["reason"]))
-
-
 class NotStopped(NamedTuple):
-    """A deleted `Stop`: the partition continues."""
+    """A deleted stop: the partition continues."""
 
 
 class Claim(NamedTuple):
@@ -245,7 +226,7 @@ class Claim(NamedTuple):
         return cls(int(content["claim"]), str(content["owner"]), bool(content["released"]))
 
 
-Said = Progress | Announcement | Halt | Stop | NotStopped | Claim
+Said = Progress | Announcement | Halt | NotStopped | Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +273,7 @@ class Known:
     progress: Progress | None = None
     announced: dict[int, Announcement] = field(default_factory=dict)
     halt: Halt | None = None
-    stop: Stop | None = None
+    stop: Halt | None = None
     claim: Claim | None = None
 
     @property
@@ -302,10 +283,11 @@ class Known:
         return halt if halt and halt.stands(newest_epoch=self._newest_epoch, progress=self.progress) else None
 
     @property
-    def standing_stop(self) -> Stop | None:
-        """Why the partition is halted otherwise, None if it is not."""
+    def shown_halt(self) -> Halt | None:
+        """The gap or the stop at which the partition is halted, None if it is not."""
         stop = self.stop
-        return stop if stop and stop.stands(newest_epoch=self._newest_epoch, progress=self.progress) else None
+        stands = stop is not None and stop.stands(newest_epoch=self._newest_epoch, progress=self.progress)
+        return self.standing_halt or (stop if stands else None)
 
     @property
     def target_end(self) -> int:
@@ -341,10 +323,10 @@ class Known:
         """Process one more record of the topic; None is a tombstone of the progress."""
         if isinstance(said, Announcement):
             self.announced[said.epoch] = said
-        elif isinstance(said, Halt):
+        elif isinstance(said, Halt) and said.kind is not None:
             self.halt = said
-        elif isinstance(said, Stop | NotStopped):
-            self.stop = said if isinstance(said, Stop) else None
+        elif isinstance(said, Halt | NotStopped):
+            self.stop = said if isinstance(said, Halt) else None
         elif isinstance(said, Claim):
             self.claim = said
         elif said is None or self.progress is None or not said.is_older_than(self.progress):
@@ -370,7 +352,7 @@ class Known:
             progress=content["progress"] and Progress.read(content["progress"]),
             announced={int(epoch): Announcement.read(int(epoch), said) for epoch, said in content["announced"].items()},
             halt=content["halt"] and Halt.read(content["halt"]),
-            stop=content.get("stop") and Stop.read(content["stop"]),
+            stop=content.get("stop") and Halt.read(content["stop"]),
             claim=content.get("claim") and Claim.read(content["claim"]),
         )
 
@@ -400,7 +382,7 @@ def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Said
             where = replace(where, connector=str(connector))
             return where, None if value is None else Progress.read(json.loads(value))
         if "stop" in fields:
-            return where, NotStopped() if value is None else Stop.read(json.loads(value))
+            return where, NotStopped() if value is None else Halt.read(json.loads(value))
         content = json.loads(value or b"")
         if "claim" in fields:
             return where, Claim.read(content)

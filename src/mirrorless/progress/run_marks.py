@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 MARKS_PARTITION: Final = 0
 """The partition of the progress topic that has all marks."""
-_CLOCKS_MS: Final = 600_000
 _DELETED: Final = 1_000
 """Of so many runs it is known that their marks were deleted."""
 
@@ -63,7 +62,8 @@ class RunMark:
     """A run's mark: what it copies, its claim, and when it was renewed, in ms by the clock of its machine.
 
     A mark that was not renewed for `valid_ms` is that of a run that ended without deleting it, and of which no slot
-    copies any more. `is_ready` says that the run has planned, and would copy if it was the first. `deployment` is as in
+    copies any more. It was read at `read_s` (monotonic seconds), and `is_news` if all before it was read by then.
+    `is_ready` says that the run has planned, and would copy if it was the first. `deployment` is as in
     `deployment_of`. `deal` is the number of a deal: the run copies nothing that this or an earlier one moved from its
     share.
     """
@@ -79,9 +79,15 @@ class RunMark:
     work: Work | None = None
     deployment: str = ""
     deal: int = 0
+    read_s: float = 0.0
+    is_news: bool = False
+
+    def is_over(self, now: float) -> bool:
+        """Whether it was not renewed for its validity since it was read here, whatever clocks say."""
+        return now - self.read_s >= self.valid_ms / 1000
 
     @classmethod
-    def parse(cls, names: dict[str, Any], said: dict[str, Any], *, offset: int) -> RunMark:
+    def parse(cls, names: dict[str, Any], said: dict[str, Any], *, offset: int, now: float, is_news: bool) -> RunMark:
         """Read a mark; raises KeyError, TypeError or ValueError."""
         work = None
         if "lagRecords" in said:
@@ -103,6 +109,8 @@ class RunMark:
             work=work,
             deployment=str(said.get("deployment", "")),
             deal=int(said.get("deal", 0)),
+            read_s=now,
+            is_news=is_news,
         )
 
 
@@ -158,8 +166,6 @@ class RunMarks:
     def __init__(self, cluster: str) -> None:
         self._begins = _prefix(cluster)
         self._marks: dict[bytes, RunMark] = {}
-        self._changed: dict[bytes, float] = {}
-        self._read_at: dict[bytes, float] = {}
         self._deleted: dict[bytes, int] = {}
         self._choices: dict[bytes, EngineChoice] = {}
         self._deals: dict[tuple[str, int], tuple[Deal, float]] = {}
@@ -181,13 +187,11 @@ class RunMarks:
             if "deal" in names:
                 self._take_deal(key, names, said, now)
                 return True
-            mark = said and RunMark.parse(names, said, offset=offset)
+            mark = said and RunMark.parse(names, said, offset=offset, now=now, is_news=is_news)
         except (ValueError, KeyError, TypeError, AttributeError):
             return True
         if mark is None:
             self._marks.pop(key, None)
-            self._changed.pop(key, None)
-            self._read_at.pop(key, None)
             self._deleted.pop(key, None)
             self._deleted[key] = offset
             if len(self._deleted) > _DELETED:
@@ -195,10 +199,7 @@ class RunMarks:
             return True
         if mark.claim < self._deleted.get(key, -1):
             return True  # a renewal that a link held back until after the deletion
-        if is_news:
-            self._changed[key] = now  # it is alive, whatever its clock says
         self._marks[key] = mark
-        self._read_at[key] = now
         return True
 
     def has(self, key: bytes) -> bool:
@@ -232,18 +233,18 @@ class RunMarks:
         """The choice of an engine if there is one only, of whatever flow of this source."""
         return next(iter(self._choices.values())) if len(self._choices) == 1 else None
 
-    def suspects(self, flow: Flow, *, now_ms: int, besides: str, deployment: str = "") -> list[RunMark]:
-        """Marks of other runs that have expired by their clocks, which may be wrong by some minutes."""
+    def suspects(self, flow: Flow, *, now_ms: int, now: float, deployment: str = "") -> list[RunMark]:
+        """Marks that have expired by clocks alone, which may be wrong: they are to be watched."""
         return [
             mark
             for _, mark in self._of(flow, deployment)
-            if mark.run != besides and mark.valid_ms <= abs(now_ms - mark.renewed_ms) < mark.valid_ms + _CLOCKS_MS
+            if not mark.is_over(now) and not self._is_valid(mark, now_ms=now_ms, now=now)
         ]
 
     def valid(self, flow: Flow, *, now_ms: int, now: float, deployment: str = "") -> list[RunMark]:
         """The valid marks of the flow, the earliest claim first."""
         return sorted(
-            (mark for key, mark in self._of(flow, deployment) if self._is_valid(key, mark, now_ms=now_ms, now=now)),
+            (mark for _, mark in self._of(flow, deployment) if self._is_valid(mark, now_ms=now_ms, now=now)),
             key=lambda mark: mark.claim,
         )
 
@@ -254,19 +255,19 @@ class RunMarks:
         was read here first.
         """
         return sorted(
-            (mark for key, mark in self._of(flow, deployment) if now - self._read_at[key] < mark.valid_ms / 1000),
+            (mark for _, mark in self._of(flow, deployment) if not mark.is_over(now)),
             key=lambda mark: mark.claim,
         )
 
-    def of_others(self, flow: Flow, *, deployment: str) -> list[RunMark]:
-        """The marks of runs that copy something else between the same clusters, as another file's, valid or not."""
+    def of_others(self, flow: Flow, *, now: float, deployment: str) -> list[RunMark]:
+        """The marks of runs that copy something else between the same clusters, as another file's; as in `watched`."""
         ours = {key for key, _ in self._of(flow, deployment)}
-        return [mark for key, mark in self._marks.items() if key not in ours]
+        return [mark for key, mark in self._marks.items() if key not in ours and not mark.is_over(now)]
 
     def expired(self, flow: Flow, *, now_ms: int, now: float, deployment: str = "") -> list[bytes]:
         """The keys of the flow's marks that are not valid any more."""
         ours = self._of(flow, deployment)
-        return [key for key, mark in ours if not self._is_valid(key, mark, now_ms=now_ms, now=now)]
+        return [key for key, mark in ours if not self._is_valid(mark, now_ms=now_ms, now=now)]
 
     def first(
         self, flow: Flow, *, now_ms: int, now: float, share: Share = WHOLE, deployment: str = ""
@@ -283,10 +284,10 @@ class RunMarks:
             if mark.copied == copied or (deployment and mark.deployment == deployment)
         ]
 
-    def _is_valid(self, key: bytes, mark: RunMark, *, now_ms: int, now: float) -> bool:
-        return abs(now_ms - mark.renewed_ms) < mark.valid_ms or (
-            key in self._changed and now - self._changed[key] < mark.valid_ms / 1000
-        )
+    @staticmethod
+    def _is_valid(mark: RunMark, *, now_ms: int, now: float) -> bool:
+        """Whether it counts: one that was read as news does by the clock of this process alone."""
+        return not mark.is_over(now) and (mark.is_news or abs(now_ms - mark.renewed_ms) < mark.valid_ms)
 
     def _take_choice(self, key: bytes, said: object) -> None:
         if isinstance(said, dict) and (choice := EngineChoice.parse(said)) is not None:

@@ -9,7 +9,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.identity import id_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.loops import Loops
-from mirrorless.progress.origin_clusters import origin_key, origin_value
+from mirrorless.progress.source_notes import origin
 from mirrorless.progress.writer import ProgressWriter
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class SkippedOrigins:
         return known
 
     def _asked(self, cluster: Cluster) -> list[str]:
-        stored = self._progress.origins.ids.get(cluster.alias, [])
+        stored = self._progress.notes.ids.get(cluster.alias, [])
         if cluster.cluster_id is not None:
             return [*stored, cluster.cluster_id]
         try:
@@ -72,7 +72,7 @@ class SkippedOrigins:
         if not self._stores:
             return [*stored, found]
         writer = ProgressWriter(topic=self.flow.offset_storage_topic, cluster=self.flow.target)
-        writer.write(origin_key(self.flow.source.alias, cluster.alias), origin_value([*stored, found]))
+        writer.write(*origin(self.flow.source.alias, cluster.alias, [*stored, found]))
         if not writer.flush(_FLUSH_S) or writer.failures:
             reason = writer.error or f"{self.flow.offset_storage_topic} does not take the id of {cluster.alias}"
             raise ClusterError(reason, cluster=self.flow.target.alias)

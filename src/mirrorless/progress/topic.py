@@ -6,11 +6,10 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.replay import Replay
-from mirrorless.progress.discovered_topics import DiscoveredTopics
-from mirrorless.progress.origin_clusters import OriginClusters
 from mirrorless.progress.records import Known, Progress, parse
 from mirrorless.progress.recovery import lacking
 from mirrorless.progress.run_marks import is_mark
+from mirrorless.progress.source_notes import SourceNotes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,9 +28,9 @@ class ProgressTopic:
 
     `others` has the time (monotonic seconds) of progress that MirrorMaker 2 wrote after the topic was first read.
     `complete` says whether it was read to its end the last time. Without `must_exist` a topic that does not exist, or
-    is not visible (`refused`), counts as empty. `discovered` has the source's topics at the last discovery, `origins`
-    ids of other clusters. `lost` is what the topic contained before it was deleted and recreated, and does not contain
-    now. `was_read` says whether it was ever read to its end. The marks of runs in it are read by `MarkReader`.
+    is not visible (`refused`), counts as empty. `notes` are those on the source. `lost` is what the topic contained
+    before it was deleted and recreated, and does not contain now. `was_read` says whether it was ever read to its end.
+    The marks of runs in it are read by `MarkReader`.
     """
 
     def __init__(self, flow: Flow, admin: Admin, *, must_exist: bool = True) -> None:
@@ -41,8 +40,7 @@ class ProgressTopic:
         self._before: dict[TopicPartition, Known] | None = None
         self.was_read = self.complete = False
         self.others: dict[TopicPartition, float] = {}
-        self.discovered = DiscoveredTopics(flow.source.alias)
-        self.origins = OriginClusters(flow.source.alias)
+        self.notes = SourceNotes(flow.source.alias)
         self.lost: dict[TopicPartition, Known] = {}
         self._topic_id: str | None = None
         # Without the topic the position of the copy is unknown, which is not the same as that nothing was copied.
@@ -61,9 +59,7 @@ class ProgressTopic:
         last: dict[bytes | None, bytes | None] = {}
         for key, value, _ in self._replay.read(self._forget, stopping=stopping):
             is_news = self.was_read and self._before is None
-            if is_mark(key):
-                continue
-            if self.discovered.take(key, value) or self.origins.take(key, value):
+            if is_mark(key) or self.notes.take(key, value):
                 continue
             if is_news and value is not None and _OURS not in value:
                 self._note_other(key, value)
@@ -107,8 +103,7 @@ class ProgressTopic:
         if self.was_read and self._before is None:  # otherwise the known records are incomplete
             self._before = self._known
         self._known = {}
-        self.discovered.forget()
-        self.origins.forget()
+        self.notes = SourceNotes(self.notes.cluster)
 
     def _take(self, key: bytes | None, value: bytes | None) -> None:
         if (read := self._parse(key, value)) is not None:

@@ -6,7 +6,6 @@ from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import GapKind
-from mirrorless.progress.records import Halt
 from mirrorless.web.lag_time import LagTime, catch_up_s
 from mirrorless.web.snapshot import HaltedRow, PartitionRow, TopicRow, TopicState
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.local.progress_view import TopicView
-    from mirrorless.progress.records import Known, Stop
+    from mirrorless.progress.records import Halt, Known
 
 _RATE_WINDOW_S: Final = 10.0
 _TREND_S: Final = 30.0
@@ -47,7 +46,7 @@ class _PartitionView:
         self.place = place
         self.end: int | None = None
         self.next_offset: int | None = None
-        self.halt: Halt | Stop | None = None
+        self.halt: Halt | None = None
         self.unknown: str | None = None
         self.lag_time = LagTime()
         self.lag: tuple[float, bool] | None = None
@@ -55,7 +54,7 @@ class _PartitionView:
     @property
     def is_of_another(self) -> bool:
         """Whether the topic was recreated: the position is one of the topic before, and nothing of this was copied."""
-        return isinstance(self.halt, Halt) and self.halt.kind is GapKind.CREATED_AGAIN
+        return self.halt is not None and self.halt.kind is GapKind.CREATED_AGAIN
 
     @property
     def lag_records(self) -> int:
@@ -146,7 +145,7 @@ class FlowView:
                 said = known.get(one.place)
                 progress = None if said is None else said.progress
                 next_offset = None if progress is None else progress.last_offset + 1
-                halt = None if said is None else said.standing_halt or said.standing_stop
+                halt = None if said is None else said.shown_halt
                 if next_offset != one.next_offset or halt != one.halt:
                     one.next_offset, one.halt = next_offset, halt
                     self._stale.add(topic)
@@ -277,14 +276,14 @@ class FlowView:
         (since_s, before), (now_s, after) = known[0], known[-1]
         return (after - before) / (now_s - since_s)
 
-    def _halted(self, place: TopicPartition, halt: Halt | Stop) -> HaltedRow:
+    def _halted(self, place: TopicPartition, halt: Halt) -> HaltedRow:
         topic, number = place
         return HaltedRow(
             flow=self._name,
             topic=topic,
             partition=number,
             offset=halt.offset,
-            gap=halt.kind.name if isinstance(halt, Halt) else None,
-            records=halt.records if isinstance(halt, Halt) else None,
+            gap=halt.kind and halt.kind.name,
+            records=halt.records,
             reason=halt.reason,
         )

@@ -10,10 +10,11 @@ import pytest
 from mirrorless.copy.identical import claims as module
 from mirrorless.copy.identical.claims import CERTAIN_FOR_S, CONFIRM_EVERY_S, WAIT_S, Claims
 from mirrorless.copy.partition.exact_state import ExactState
+from mirrorless.copy.resume.compare_and_append import CompareAndAppend
 from mirrorless.progress.producer_ids import claim_id, marker_id
 from mirrorless.progress.records import Claim, Known, SourcePartition, parse
 from mirrorless.protocol.leaders import NotNow
-from tests.support.fake_flow import FakeFlow
+from tests.support.fake_flow import PROGRESS_TOPIC, FakeFlow
 
 if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
@@ -64,7 +65,12 @@ def claims(monkeypatch: pytest.MonkeyPatch) -> Stored:
 
     monkeypatch.setattr(Claims, "_check_that_producers_are_remembered", answers)
     return Stored(
-        target=cast("Any", None), source_alias="A", source_id=lambda: "source", progress_topic="p", reread=dict
+        net=cast("Any", None),
+        target=cast("Any", None),
+        source_alias="A",
+        source_id=lambda: "source",
+        progress_topic="p",
+        reread=dict,
     )
 
 
@@ -82,6 +88,7 @@ def broker(monkeypatch: pytest.MonkeyPatch, claims: Stored) -> Stored:
 
     target = SimpleNamespace(partition_count=lambda _: 1, leader=lambda _: 1, refresh_leaders=lambda: None)
     claims._target = cast("Any", target)
+    claims._records = CompareAndAppend(net=cast("Any", None), target=claims._target, topic="p")
     claims._reread = lambda: {} if claims.last is None else {PLACE: Known(claim=claims.last)}
     monkeypatch.setattr(module, "last_sequences", sequences)
     return claims
@@ -200,3 +207,19 @@ def test_a_claim_is_stored_and_each_32_768_of_them_have_an_id_of_their_own() -> 
     first, epoch = marker_id("c", "t", 0, claim=32_767)
     second, following = marker_id("c", "t", 0, claim=32_768)
     assert (epoch, following, first != second) == (32_767, 0, True)
+
+
+def test_of_claims_with_one_number_the_first_is_stored(flow: FakeFlow) -> None:
+    records = CompareAndAppend(net=cast("Any", flow.loop), target=flow.target.client, topic=PROGRESS_TOPIC)
+    key = SourcePartition("A", "t", 0).claim_key()
+
+    def append(number: int, owner: str) -> Any:  # noqa: ANN401
+        value = Claim(number, owner).to_bytes()
+        return run(flow, records.append(key, value, producer=7, sequence=number))
+
+    assert append(0, "one") == append(0, "two") == Claim(0, "one")
+    for number in range(1, 8):
+        assert append(number, "one") == Claim(number, "one")
+    assert append(0, "two") is None  # later ones were appended since
+    flow.target.log(PROGRESS_TOPIC).batches.clear()
+    assert append(7, "two") is None  # compaction keeps the last one only

@@ -18,7 +18,6 @@ from mirrorless.progress.records import (
     NotStopped,
     Progress,
     SourcePartition,
-    Stop,
     parse,
 )
 
@@ -71,19 +70,19 @@ def test_a_halt_stands_until_a_later_epoch_begins_or_mirrormaker_copies_on() -> 
 
 
 def test_a_stop_is_kept_and_deleted_under_a_key_of_its_own() -> None:
-    stop = Stop(epoch=1, offset=7, reason="rotted")
+    stop = Halt(epoch=1, offset=7, reason="rotted")
     assert parse(HERE.stop_key(), stop.to_bytes()) == (HERE, stop)
     assert parse(HERE.stop_key(), None) == (HERE, NotStopped())
     known = Known(progress=Progress(6, 7, 1, 6))
     known.take(stop)
     assert Known.from_json(known.to_json()) == known
-    assert known.standing_stop == stop
+    assert known.shown_halt == stop
     known.take(NotStopped())
     assert (known.progress, known.stop) == (Progress(6, 7, 1, 6), None)
 
 
 def test_a_stop_stands_until_something_from_there_on_is_copied() -> None:
-    stop = Stop(epoch=1, offset=7, reason="rotted")
+    stop = Halt(epoch=1, offset=7, reason="rotted")
     assert stop.stands(newest_epoch=1, progress=None)
     assert stop.stands(newest_epoch=1, progress=Progress(6, 7, 1, 6))
     assert not stop.stands(newest_epoch=1, progress=Progress(7, 8, 1, 7))

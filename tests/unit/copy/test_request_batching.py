@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mirrorless.copy.resume.epochs import RequestBatcher
+from mirrorless.copy.resume.compare_and_append import RequestBatcher
 from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ def take(
     assert marks.take(key_of(FLOW, run), json.dumps(said).encode(), offset, now=0.0, is_news=is_news)
 
 
-def first(marks: RunMarks, *, now: float = 1_000.0) -> str | None:
+def first(marks: RunMarks, *, now: float = 1.0) -> str | None:
     mark = marks.first(FLOW, now_ms=NOW_MS, now=now)
     return None if mark is None else mark.run
 
@@ -53,8 +53,10 @@ def test_a_mark_that_is_not_renewed_does_not_count(renewed_ms: int) -> None:
     take(marks, "one", 5, renewed_ms=renewed_ms - 5_000, is_news=False)
     take(marks, "one", 6, renewed_ms=renewed_ms, claim=5, is_news=False)  # the segment was not compacted yet
     assert first(marks) is None
-    assert bool(marks.suspects(FLOW, now_ms=NOW_MS, besides="two")) is (renewed_ms > 0)
-    assert marks.expired(FLOW, now_ms=NOW_MS, now=1_000.0) == [key_of(FLOW, "one")]
+    # Clocks may be wrong by any time: it is to be watched, until it was for as long as it is valid.
+    assert [mark.run for mark in marks.suspects(FLOW, now_ms=NOW_MS, now=0.0)] == ["one"]
+    assert marks.suspects(FLOW, now_ms=NOW_MS, now=VALID_MS / 1000) == []
+    assert marks.expired(FLOW, now_ms=NOW_MS, now=1.0) == [key_of(FLOW, "one")]
 
 
 def test_a_renewal_that_comes_after_the_deletion_does_not_count() -> None:
@@ -75,6 +77,25 @@ def test_a_mark_that_is_taken_back_does_not_count() -> None:
     assert first(marks) == "two"
     assert marks.take(key_of(FLOW, "two"), None, 8, now=0.0, is_news=True)
     assert first(marks) is None
+
+
+def test_a_mark_of_a_clock_that_is_ahead_counts_no_longer_than_it_is_valid() -> None:
+    marks = RunMarks("A")
+    take(marks, "one", 5, renewed_ms=NOW_MS + VALID_MS - 1, is_news=False)
+    take(marks, "two", 6, renewed_ms=NOW_MS + 2 * VALID_MS)
+    assert [mark.run for mark in marks.valid(FLOW, now_ms=NOW_MS, now=VALID_MS / 1000 - 1)] == ["one", "two"]
+    assert marks.valid(FLOW, now_ms=NOW_MS, now=VALID_MS / 1000) == []
+
+
+def test_marks_of_other_files_show_whether_they_were_renewed() -> None:
+    marks = RunMarks("A")
+    other = FLOW.model_copy(update={"topics": ("other",)})
+    take(marks, "one", 5, is_news=False)
+    assert [(mark.run, mark.is_news) for mark in marks.of_others(other, now=1.0, deployment="")] == [("one", False)]
+    assert marks.of_others(FLOW, now=1.0, deployment="") == []
+    take(marks, "one", 6, claim=5)
+    assert [(mark.run, mark.is_news) for mark in marks.of_others(other, now=1.0, deployment="")] == [("one", True)]
+    assert marks.of_others(other, now=VALID_MS / 1000, deployment="") == []
 
 
 def test_a_mark_that_is_renewed_counts_whatever_its_clock_says() -> None:
@@ -104,9 +125,9 @@ def test_marks_count_among_runs_that_copy_the_same() -> None:
     # Also this run's own flow, once its file was changed.
     others = [FLOW.model_copy(update={"topics": ("other",)}), FLOW.model_copy(update={"connector_name": "other"})]
     for offset, other in enumerate(others, 6):
-        assert marks.first(other, now_ms=NOW_MS, now=1_000.0) is None
+        assert marks.first(other, now_ms=NOW_MS, now=1.0) is None
         assert marks.take(key_of(other, "two"), value, offset, now=0.0, is_news=True)
-        mark = marks.first(other, now_ms=NOW_MS, now=1_000.0)
+        mark = marks.first(other, now_ms=NOW_MS, now=1.0)
         assert mark is not None
         assert mark.run == "two"
     assert first(marks) == "one"
@@ -181,8 +202,8 @@ def test_expired_marks_are_those_of_the_flow_alone() -> None:
     other = FLOW.model_copy(update={"topics": ("other",)})
     old = json.dumps({"renewedMs": 0, "validMs": VALID_MS}).encode()
     assert marks.take(key_of(other, "three"), old, 7, now=0.0, is_news=False)
-    assert marks.expired(FLOW, now_ms=NOW_MS, now=1_000.0) == [key_of(FLOW, "one")]
-    assert [mark.run for mark in marks.valid(FLOW, now_ms=NOW_MS, now=1_000.0)] == ["two"]
+    assert marks.expired(FLOW, now_ms=NOW_MS, now=1.0) == [key_of(FLOW, "one")]
+    assert [mark.run for mark in marks.valid(FLOW, now_ms=NOW_MS, now=1.0)] == ["two"]
 
 
 def test_the_choice_of_an_engine_is_beside_the_marks() -> None:
@@ -211,11 +232,11 @@ def test_marks_of_one_deployment_count_whatever_the_flow_copies_by_now() -> None
     said = {"renewedMs": NOW_MS, "validMs": VALID_MS, "deployment": deployment}
     assert marks.take(key_of(FLOW, "one"), json.dumps(said).encode(), 5, now=0.0, is_news=True)
     changed = FLOW.model_copy(update={"topics": ("other",)})
-    assert marks.first(changed, now_ms=NOW_MS, now=1_000.0) is None
-    found = marks.first(changed, now_ms=NOW_MS, now=1_000.0, deployment=deployment)
+    assert marks.first(changed, now_ms=NOW_MS, now=1.0) is None
+    found = marks.first(changed, now_ms=NOW_MS, now=1.0, deployment=deployment)
     assert found is not None
     assert found.run == "one"
-    assert marks.expired(changed, now_ms=NOW_MS + VALID_MS, now=1_000.0, deployment=deployment) == [key_of(FLOW, "one")]
+    assert marks.expired(changed, now_ms=NOW_MS, now=VALID_MS / 1000, deployment=deployment) == [key_of(FLOW, "one")]
 
 
 @pytest.mark.parametrize("value", [None, b"[]", b"5", b'{"engine": "connect"}'])

@@ -7,7 +7,7 @@ from statistics import median
 
 from mirrorless.errors import GapKind
 from mirrorless.local.progress_view import TopicView
-from mirrorless.progress.records import Halt, Known, Progress, Stop
+from mirrorless.progress.records import Halt, Known, Progress
 from mirrorless.web.flow_view import FlowView
 from mirrorless.web.snapshot import TopicState
 
@@ -107,7 +107,7 @@ def test_a_gap_has_its_kind_and_reason() -> None:
 
 def test_a_halt_that_is_no_gap_has_no_kind() -> None:
     flow = view(orders=1)
-    stop = Stop(epoch=1, offset=7, reason="the target refuses the batch")
+    stop = Halt(epoch=1, offset=7, reason="the target refuses the batch")
     flow.set_progress({("orders", 0): Known(progress=Progress(6, sequence=0, epoch=1), stop=stop)}, 0.0)
     (row,) = flow.halted()
     assert row.gap is None

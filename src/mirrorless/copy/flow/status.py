@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.target_state import TargetState
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.progress.engine_choice import EngineChoice
-    from mirrorless.progress.records import Halt, Known, Stop
+    from mirrorless.progress.records import Halt, Known
     from mirrorless.progress.run_marks import RunMark
     from mirrorless.settings import Flow
 
@@ -55,7 +55,7 @@ class FlowStatus:
     partitions: int
     begun: int
     lag_records: int
-    halted: Mapping[TopicPartition, Halt | Stop]
+    halted: Mapping[TopicPartition, Halt]
     unknown: Mapping[TopicPartition, str]
     created_again: tuple[str, ...] = ()
     gone: Mapping[str, str] = field(default_factory=dict)
@@ -106,7 +106,7 @@ def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
             max(0, end - (0 if place[0] in replaced else _next_offset(known.get(place))) + lost.get(place, 0))
             for place, end in ends.items()
         ),
-        halted={place: halt for place in places if (halt := _halt(known.get(place))) is not None},
+        halted={place: halt for place in places if place in known and (halt := known[place].shown_halt) is not None},
         unknown=unknown | {place: missing[remote] for place, remote in copied if remote in missing},
         lacking=tuple(
             lacking(place, remote, end=short[remote], expected=end)
@@ -179,8 +179,3 @@ def _problems(flow: Flow, target: Admin, there: Mapping[str, int]) -> tuple[str,
 
 def _next_offset(known: Known | None) -> int:
     return 0 if known is None or known.progress is None else known.progress.last_offset + 1
-
-
-def _halt(known: Known | None) -> Halt | Stop | None:
-    """Where and why a partition halted."""
-    return None if known is None else known.standing_halt or known.standing_stop

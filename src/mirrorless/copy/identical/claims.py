@@ -18,26 +18,22 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.batches.header import HEADER_BYTES, SEQUENCES, scan
-from mirrorless.batches.rebuild import merge
-from mirrorless.batches.records import Records, varint
-from mirrorless.batches.stamp import stamp
+from mirrorless.batches.header import SEQUENCES
 from mirrorless.copy.partition.errors import append_error
+from mirrorless.copy.resume.compare_and_append import CompareAndAppend
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.structs import DefaultRecordBatch, murmur2
 from mirrorless.progress.producer_ids import claim_id, marker_id
-from mirrorless.progress.records import Claim, SourcePartition, parse
-from mirrorless.protocol.broker_errors import refusal
+from mirrorless.progress.records import Claim, SourcePartition
 from mirrorless.protocol.leaders import NotNow, by_leader, leader_of
 from mirrorless.protocol.markers import last_sequences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mirrorless.batches.stamp import Stamped
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.exact_state import ExactState
     from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.kafka_python.event_loop import EventLoop
     from mirrorless.progress.records import Known
     from mirrorless.protocol.cluster_client import ClusterClient
 
@@ -45,14 +41,10 @@ CONFIRM_EVERY_S: Final = 5.0
 CERTAIN_FOR_S: Final = 15.0
 WAIT_S: Final = 35.0
 """More than the request timeout of brokers and clients (30 s), and than `CERTAIN_FOR_S`."""
-_APPEND_TIMEOUT_MS: Final = 30_000
-_READ_BACK_BYTES: Final = 1 << 16
 _NO_PRODUCERS: Final = (
     "identical offsets need brokers that remember producers (producer.id.expiration.ms) and answer DescribeProducers, "
     "by which a process notices that another one has claimed its partition; the target's do not"
 )
-_TAKEN: Final = frozenset({45, 46})
-"""OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER: other claims were appended since."""
 
 
 @dataclass(slots=True)
@@ -79,6 +71,7 @@ class Claims:
     def __init__(
         self,
         *,
+        net: EventLoop,
         target: ClusterClient,
         source_alias: str,
         source_id: Callable[[], str],
@@ -89,7 +82,7 @@ class Claims:
         self._target = target
         self._alias = source_alias
         self._source_id = source_id
-        self._progress_topic = progress_topic
+        self._records = CompareAndAppend(net=net, target=target, topic=progress_topic)
         self._reread = reread
         self._held: dict[TopicPartition, _HeldClaim] = {}
         self._doubtful: set[TopicPartition] = set()
@@ -219,50 +212,20 @@ class Claims:
             _exact(copy).learn(released)
 
     def _progress_place(self, place: TopicPartition) -> TopicPartition:
-        partitions = self._target.partition_count(self._progress_topic)
-        if partitions == 0:
-            raise NotNow(f"the topic {self._progress_topic} does not exist yet")
-        key = SourcePartition(self._alias, *place).claim_key()
-        return self._progress_topic, (murmur2(key) & 0x7FFFFFFF) % partitions
+        return self._records.place_of(self._key(place))
+
+    def _key(self, place: TopicPartition) -> bytes:
+        return SourcePartition(self._alias, *place).claim_key()
 
     async def _append(self, place: TopicPartition, claim: Claim) -> Claim | None:
         """Append a claim; returns the one that is stored with its number, None if later ones are."""
-        progress_place = self._progress_place(place)
-        node = leader_of(self._target, progress_place)
-        producer = claim_id(self._source_id(), *place)
-        key = SourcePartition(self._alias, *place).claim_key()
-        batch = _batch(producer, key, claim)
-        (answer,) = await self._target.append(node, [(progress_place, batch)], timeout_ms=_APPEND_TIMEOUT_MS)
-        if answer.error_code in _TAKEN:
-            return None
-        if answer.error_code:
-            raise refusal(answer.error_code, right="WRITE", topic=self._progress_topic)
-        read = await self._target.read_each_at(
-            node, {progress_place: answer.base_offset}, partition_max_bytes=_READ_BACK_BYTES
+        stored = await self._records.append(
+            self._key(place),
+            claim.to_bytes(),
+            producer=claim_id(self._source_id(), *place),
+            sequence=claim.number % SEQUENCES,
         )
-        records = read[progress_place]
-        if isinstance(records, Exception):
-            raise records
-        return _stored(records, producer, answer.base_offset)
-
-
-def _batch(producer: int, key: bytes, claim: Claim) -> Stamped:
-    value = claim.to_bytes()
-    rest = varint(len(key)) + key + varint(len(value)) + value + varint(0)
-    (built,) = merge([(0, Records([0], [int(time.time() * 1000)], [rest]))], max_bytes=HEADER_BYTES)
-    return stamp(
-        built.header, built.body, producer_id=producer, producer_epoch=0, base_sequence=claim.number % SEQUENCES
-    )
-
-
-def _stored(records: bytes | memoryview, producer: int, offset: int) -> Claim | None:
-    for header, at in scan(records):
-        if header.producer_id == producer and header.base_offset == offset:
-            for record in DefaultRecordBatch(bytes(records[at : at + header.size_bytes])):
-                parsed = parse(record.key, record.value)
-                if parsed is not None and isinstance(parsed[1], Claim):
-                    return parsed[1]
-    return None
+        return stored if isinstance(stored, Claim) else None
 
 
 def _exact(copy: PartitionCopy) -> ExactState:

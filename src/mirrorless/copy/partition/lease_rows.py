@@ -26,7 +26,7 @@ class LeaseRow:
     how many share the flow. `is_first`: no other run of the flow's copy began before this one; otherwise that run alone
     copies records so old that the target may have forgotten the producer. One row of each slot that looks for new
     partitions has `planned`, the partitions that the plan knows (`added_partitions.planned_text`). `is_new`: the
-    partition appeared after topic discovery last looked (`discovered_topics.is_new`). `followable`: it may be read from
+    partition appeared after topic discovery last looked (`source_notes.is_new`). `followable`: it may be read from
     a follower, with `client.rack` (`planning.closest_replica`). `origins`: with `mirrorless.both.directions=skip`, the
     ids of the clusters whose records are copied to the source under the topic's own name, separated by commas, else
     None. `start`: where `mirrorless.start.group` stands; without progress the copy begins there.

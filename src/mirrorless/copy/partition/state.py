@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition.exact_state import ExactState
     from mirrorless.copy.partition.lease_rows import LeaseRow
     from mirrorless.copy.partition.pending import Pending
-    from mirrorless.progress.records import Announcement, Halt, Known, LeaveOut, Stop
+    from mirrorless.progress.records import Announcement, Halt, Known, LeaveOut
 
 _FIRST_S: Final = 0.02
 _MAX_S: Final = 2.0
@@ -125,7 +125,7 @@ class PartitionCopy:
     producer_id: int
     announced: dict[int, Announcement]
     halt: Halt | None = None
-    stop: Stop | None = None
+    stop: Halt | None = None
     state: PartitionState = PartitionState.RESUMING
     epoch: int = 0
     fetch_from: int = 0
@@ -450,7 +450,7 @@ class PartitionCopy:
         """Note the gap that was written to the progress topic."""
         self.halt = halt
 
-    def note_stop(self, stop: Stop | None) -> None:
+    def note_stop(self, stop: Halt | None) -> None:
         """Note why it halts, as written to the progress topic; None if that was deleted."""
         self.stop = stop
 

@@ -20,7 +20,7 @@ from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
 from mirrorless.copy.slot.producer_expiry import EXPIRY
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.progress.discovered_topics import starts_at_latest
+from mirrorless.progress.source_notes import starts_at_latest
 from mirrorless.protocol.requests import describe_broker, described_configs
 
 if TYPE_CHECKING:

@@ -234,5 +234,4 @@ def _is_halted(row: LeaseRow) -> bool:
     """Whether what a partition has left is not copied; asked of those that have much left."""
     if row.lag_records < _SAMPLE_RECORDS:
         return False
-    known = row.said()
-    return known.standing_halt is not None or known.standing_stop is not None
+    return row.said().shown_halt is not None

@@ -31,9 +31,9 @@ from mirrorless.kafka_python.errors import KafkaError, RetriableError
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.service_records import replicated_on
 from mirrorless.metadata.state_topics import progress_topic
-from mirrorless.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.progress.recovery import create_again, write_again
 from mirrorless.progress.skipped_origins import SkippedOrigins
+from mirrorless.progress.source_notes import is_new, starts_at_latest
 from mirrorless.progress.topic import ProgressTopic
 from mirrorless.progress.topic_ids import copied_id, is_another, remote_id
 
@@ -213,7 +213,7 @@ class LeasePlanner:
         starts = group_starts(flow, begin_now(places, known))
         if not self._has_planned and (others := records_of_others(flow, self._target, remote, places, known)):
             self.news = "; ".join(filter(None, (self.news, others)))
-        seen = self._progress.discovered.partitions if starts_at_latest(flow) else {}
+        seen = self._progress.notes.partitions if starts_at_latest(flow) else {}
         if self._skipped is None or self._skipped.is_old(flow, ids.target_id):
             self._skipped = SkippedOrigins(flow, target_id=ids.target_id, progress=self._progress)
         origins = {topic: self._skipped.of(topic) for topic in {place[0] for place in places}}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from mirrorless.clusters.topics import high_watermarks, log_starts
 from mirrorless.errors import ClusterError
 from mirrorless.modes import Modes
-from mirrorless.progress.discovered_topics import starts_at_latest
 from mirrorless.progress.epoch_kind import EpochKind
+from mirrorless.progress.source_notes import starts_at_latest
 from mirrorless.progress.topic import ProgressTopic
 
 if TYPE_CHECKING:

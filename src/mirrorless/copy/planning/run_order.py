@@ -93,10 +93,7 @@ class RunOrder:
             self._run = str(uuid.uuid4())
         self._writer.claim(self._run, ready=ready)
         marks = self._reader.read()
-        suspects = marks.suspects(
-            self._flow, now_ms=int(time.time() * 1000), besides=self._run, deployment=self._deployment
-        )
-        if suspects:
+        if suspects := marks.suspects(self._flow, **self._now()):
             time.sleep(1 + max(RENEW_S[mark.engine] for mark in suspects))
             marks = self._reader.read()
         self._writer.delete(marks.expired(self._flow, **self._now()))

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
 from dataclasses import replace
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING
 
-from mirrorless.batches.header import HEADER_BYTES, SEQUENCES, scan
-from mirrorless.batches.rebuild import merge
-from mirrorless.batches.records import Records, varint
-from mirrorless.batches.stamp import stamp
+from mirrorless.batches.header import SEQUENCES
 from mirrorless.copy.partition.errors import another_topic, fetch_error
-from mirrorless.copy.partition.min_insync_replicas import NOT_ENOUGH, too_few_replicas
+from mirrorless.copy.resume.compare_and_append import CompareAndAppend, RequestBatcher
 from mirrorless.copy.resume.source_walk import PATIENCE_AT_END, count
 from mirrorless.errors import GapKind
-from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.structs import DefaultRecordBatch, Future, murmur2
 from mirrorless.progress.producer_ids import announcer_id
-from mirrorless.progress.records import Announcement, SourcePartition, parse
+from mirrorless.progress.records import Announcement, SourcePartition
 from mirrorless.protocol import cluster_client
-from mirrorless.protocol.broker_errors import error_for, refusal
+from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import NotNow, leader_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from mirrorless.batches.stamp import Stamped
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.resume.decision import RemoteLogState
@@ -37,65 +28,8 @@ if TYPE_CHECKING:
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.requests import Offset
 
-Group = TypeVar("Group", bound="Hashable")
-Question = TypeVar("Question", bound="Hashable")
-Answer = TypeVar("Answer")
-
-
-class RequestBatcher(Generic[Group, Question, Answer]):
-    """Gathers the questions of a group (say, a broker) and passes them to `ask`, which answers all of them.
-
-    A request costs either side some tenths of a millisecond: thousands of partitions that begin at once would spend
-    seconds with it. An answer that is an exception is raised to its caller; what `ask` raises, to all callers. Without
-    an answer the caller gets `NotNow`.
-    """
-
-    def __init__(
-        self,
-        net: EventLoop,
-        ask: Callable[[Group, Sequence[Question]], Coroutine[Any, Any, Mapping[Question, Answer | Exception]]],
-    ) -> None:
-        self._net = net
-        self._ask = ask
-        self._waiting: dict[Group, dict[Question, Any]] = defaultdict(dict)
-
-    async def one(self, group: Group, question: Question) -> Answer:
-        """Ask one question; `ask` gets it together with those of all other coroutines that are ready."""
-        waiting = self._waiting[group]
-        if not waiting:
-            self._net.call_soon(self._flush(group))
-        if question not in waiting:
-            waiting[question] = Future()
-        found: Answer = await waiting[question]
-        return found
-
-    async def _flush(self, group: Group) -> None:
-        asked = self._waiting.pop(group)
-        try:
-            answers = await self._ask(group, list(asked))
-        except Exception as error:  # noqa: BLE001 -- raised to the callers
-            answers = dict.fromkeys(asked, error)
-        for question, future in asked.items():
-            # Without any answer the partition would wait for ever.
-            answer = answers.get(question, NotNow("a broker's answer leaves out some of what it was asked"))
-            if isinstance(answer, Exception):
-                future.failure(answer)
-            else:
-                future.success(answer)
-
-
-_ANNOUNCE_TIMEOUT_MS = 30_000
-_READ_BACK_BYTES = 1 << 16
 _HIGHEST_EPOCH = (1 << 15) - 1
 """Producer epochs have 16 bits with a sign."""
-
-
-class _Request(NamedTuple):
-    """An announcement to append: the progress topic's partition, the producer id, the batch."""
-
-    progress_place: TopicPartition
-    producer: int
-    batch: Stamped
 
 
 def next_epoch(copy: PartitionCopy, state: RemoteLogState) -> int:
@@ -123,15 +57,13 @@ class Epochs:
         progress_topic: str,
         start_at: int = cluster_client.EARLIEST,
     ) -> None:
-        self._net = net
         self._source = source
         self._target = target
         self._alias = source_alias
         self._source_id = source_id
-        self._progress_topic = progress_topic
         self._start_at = start_at
         self._offsets: RequestBatcher[tuple[int, int], TopicPartition, Offset] = RequestBatcher(net, self._ask_offsets)
-        self._announcing: RequestBatcher[int, _Request, Announcement] = RequestBatcher(net, self._announce_all)
+        self._records = CompareAndAppend(net=net, target=target, topic=progress_topic)
 
     async def begin(self, copy: PartitionCopy, announcement: Announcement) -> Announcement:
         """Announce an epoch of a copy, with the source's end as of now, and return the announcement that is stored."""
@@ -265,53 +197,12 @@ class Epochs:
         The record is itself a compare-and-append: the second writer that announces an epoch is acknowledged with the
         offset of the first announcement, which is then read. So racing writers agree on one start.
         """
-        topic, partition = place
-        key = SourcePartition(self._alias, topic, partition).announcement_key(announcement.epoch)
-        partitions = self._target.partition_count(self._progress_topic)
-        if partitions == 0:
-            raise NotNow(f"the topic {self._progress_topic} does not exist yet")
-        progress_place = (self._progress_topic, (murmur2(key) & 0x7FFFFFFF) % partitions)
-        producer = announcer_id(self._source_id, topic, partition, announcement.epoch)
-        request = _Request(progress_place, producer, _batch(producer, key, announcement.to_bytes()))
-        return await self._announcing.one(leader_of(self._target, progress_place), request)
-
-    async def _announce_all(self, node: int, wanted: Sequence[_Request]) -> dict[_Request, Announcement | Exception]:
-        """Announce with as few produce requests as possible: each holds one batch of a partition."""
-        by_partition: dict[TopicPartition, list[_Request]] = defaultdict(list)
-        for request in wanted:
-            by_partition[request.progress_place].append(request)
-        rounds = [[one for one in column if one is not None] for column in zip_longest(*by_partition.values())]
-        under_way = [self._net.call_soon_with_future(self._announce_round(node, some)) for some in rounds]
-        found: dict[_Request, Announcement | Exception] = {}
-        for answers in under_way:
-            found |= await answers
-        return found
-
-    async def _announce_round(self, node: int, wanted: Sequence[_Request]) -> dict[_Request, Announcement | Exception]:
-        batches = [(request.progress_place, request.batch) for request in wanted]
-        written = {one.place: one for one in await self._target.append(node, batches, timeout_ms=_ANNOUNCE_TIMEOUT_MS)}
-        found: dict[_Request, Announcement | Exception] = {}
-        taken: dict[TopicPartition, int] = {}
-        for request in wanted:
-            one = written.get(request.progress_place)
-            if one is None:
-                continue  # `RequestBatcher` raises for it
-            if one.error_code:
-                found[request] = (
-                    too_few_replicas(self._target, one.place, one.error_code)
-                    if one.error_code in NOT_ENOUGH
-                    else refusal(one.error_code, right="WRITE", topic=self._progress_topic)
-                )
-            else:
-                taken[request.progress_place] = one.base_offset
-        read = await self._target.read_each_at(node, taken, partition_max_bytes=_READ_BACK_BYTES)
-        for request in wanted:
-            if request.progress_place in taken:
-                topic, partition = request.progress_place
-                found[request] = _stored_by(request.producer, read[request.progress_place]) or NotNow(
-                    f"an announcement in {topic}-{partition} could not be read back"
-                )
-        return found
+        key = SourcePartition(self._alias, *place).announcement_key(announcement.epoch)
+        producer = announcer_id(self._source_id, *place, announcement.epoch)
+        stored = await self._records.append(key, announcement.to_bytes(), producer=producer)
+        if not isinstance(stored, Announcement):
+            raise NotNow(f"the announcement of epoch {announcement.epoch} could not be read back")
+        return stored
 
 
 def _before_the_hole(copy: PartitionCopy) -> int:
@@ -319,26 +210,3 @@ def _before_the_hole(copy: PartitionCopy) -> int:
     if copy.known_progress is not None:
         return copy.known_progress.last_offset + 1
     return copy.announced[copy.newest_epoch].start
-
-
-def _batch(producer: int, key: bytes, value: bytes) -> Stamped:
-    """Return a batch of one record; kafka-python's builder takes a tenth of a millisecond for its checksum."""
-    rest = varint(len(key)) + key + varint(len(value)) + value + varint(0)
-    records = Records([0], [int(time.time() * 1000)], [rest])
-    (built,) = merge([(0, records)], max_bytes=HEADER_BYTES)
-    return stamp(built.header, built.body, producer_id=producer, producer_epoch=0, base_sequence=0)
-
-
-def _stored_by(
-    producer: int, records: bytes | memoryview | kafka_errors.KafkaError
-) -> Announcement | kafka_errors.KafkaError | None:
-    """Return the announcement of a producer, None if it is not there, or the error of reading it."""
-    if isinstance(records, kafka_errors.KafkaError):
-        return records
-    for header, at in scan(records):
-        if header.producer_id == producer:
-            for record in DefaultRecordBatch(bytes(records[at : at + header.size_bytes])):
-                parsed = parse(record.key, record.value)
-                if parsed is not None and isinstance(parsed[1], Announcement):
-                    return parsed[1]
-    return None

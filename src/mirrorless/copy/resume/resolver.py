@@ -276,7 +276,7 @@ def _is_of_another_topic(gap: Gap | None) -> bool:
 
 def _refuse_halted(copy: PartitionCopy) -> None:
     """Raise the gap at which this epoch halted before, even if it could not be seen again."""
-    if copy.skip is None and (halt := copy.halted_at) is not None:
+    if copy.skip is None and (halt := copy.halted_at) is not None and halt.kind is not None:
         gap = copy.gap(halt.reason, halt.kind, offset=halt.offset, records=halt.records)
         copy.suspect(gap)
         raise gap

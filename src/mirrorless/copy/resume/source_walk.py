@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mirrorless.batches.record_counter import CommittedBatch
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.resume.target_record import TargetRecord
+    from mirrorless.copy.resume.dense import TargetRecord
     from mirrorless.protocol.cluster_client import ClusterClient
 
 _PATIENCE = 4

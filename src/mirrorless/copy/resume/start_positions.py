@@ -24,9 +24,9 @@ from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.service_records import examine_records
 from mirrorless.policy import LeftOut
-from mirrorless.progress.discovered_topics import is_new, key_of, value_of
 from mirrorless.progress.epoch_kind import EpochKind
 from mirrorless.progress.records import Announcement
+from mirrorless.progress.source_notes import discovered, is_new
 from mirrorless.progress.topic import ProgressTopic
 from mirrorless.progress.writer import ProgressWriter
 from mirrorless.protocol import cluster_client
@@ -110,7 +110,7 @@ class _Fixing:
     def run(self) -> FixedStarts:
         """Read, announce, write: in this order, so that what was not announced is new the next time too."""
         known = self._progress.read()
-        seen = dict(self._progress.discovered.partitions)
+        seen = dict(self._progress.notes.partitions)
         waiting = [
             (topic, partition)
             for topic in self._remote
@@ -155,10 +155,8 @@ class _Fixing:
         if not changed and not gone:
             return
         progress_writer = ProgressWriter(topic=self._flow.offset_storage_topic, cluster=self._flow.target)
-        for topic, count in changed.items():
-            progress_writer.write(key_of(alias, topic), value_of(count))
-        for topic in gone:
-            progress_writer.write(key_of(alias, topic), None)
+        for topic, count in [*changed.items(), *((topic, None) for topic in gone)]:
+            progress_writer.write(*discovered(alias, topic, count))
         if not progress_writer.flush(_FLUSH_S) or progress_writer.failures:
             reason = progress_writer.error or f"{self._flow.offset_storage_topic} does not take the discovered topics"
             raise ClusterError(reason, cluster=self._flow.target.alias)

@@ -23,8 +23,8 @@ from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.service_records import replicated_on
 from mirrorless.progress.deals import hash_share
-from mirrorless.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.progress.skipped_origins import SkippedOrigins
+from mirrorless.progress.source_notes import is_new, starts_at_latest
 from mirrorless.progress.topic import ProgressTopic
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class _Look:
         ends, _ = high_watermarks(self._source, places)
         known = self._progress.read()
         origins = SkippedOrigins(self.flow, target_id=target_id, progress=self._progress)
-        seen = self._progress.discovered.partitions if starts_at_latest(self.flow) else {}
+        seen = self._progress.notes.partitions if starts_at_latest(self.flow) else {}
         rows = [
             row_of(
                 place,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mirrorless.copy.partition.lease_rows import Report
 from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.errors import GapKind
-from mirrorless.progress.records import Halt, SourcePartition, Stop
+from mirrorless.progress.records import Halt, SourcePartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -113,7 +113,7 @@ class ProgressTracker:
             return
         progress = copy.known_progress
         copied_to = 0 if progress is None else progress.last_offset + 1
-        stop = Stop(epoch=copy.newest_epoch, offset=max(error.offset or 0, copied_to), reason=error.reason)
+        stop = Halt(epoch=copy.newest_epoch, offset=max(error.offset or 0, copied_to), reason=error.reason)
         if stop != copy.stop:
             copy.note_stop(stop)
             self._progress_writer.write(self._where(copy).stop_key(), stop.to_bytes())
@@ -197,7 +197,7 @@ class ProgressTracker:
         )
 
 
-def _is_beyond(copy: PartitionCopy, stop: Stop) -> bool:
+def _is_beyond(copy: PartitionCopy, stop: Halt) -> bool:
     """Whether a copy has passed the offset where it had halted, or is in a newer epoch."""
     at = copy.acked
     if at is None or at.epoch is None or copy.in_doubt:

@@ -64,6 +64,7 @@ class Slot:
         self._ends = FlowConnections(flow, memory)
         self._added = AddedPartitions()
         self._claims = Claims(
+            net=self._ends.net,
             target=self._ends.target,
             source_alias=flow.progress_alias,
             source_id=lambda: self._ends.source.cluster_id,
