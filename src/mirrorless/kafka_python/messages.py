@@ -14,7 +14,13 @@ from kafka.protocol.admin.topics import (
 )
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
-from kafka.protocol.consumer.group import HeartbeatRequest
+from kafka.protocol.consumer.group import (
+    HeartbeatRequest,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 from kafka.protocol.metadata.metadata import MetadataRequest
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
@@ -37,6 +43,10 @@ __all__ = [
     "IncrementalAlterConfigsRequest",
     "ListOffsetsRequest",
     "MetadataRequest",
+    "OffsetCommitRequest",
+    "OffsetCommitResponse",
+    "OffsetFetchRequest",
+    "OffsetFetchResponse",
     "ProduceRequest",
     "ProduceResponse",
     "WriteTxnMarkersRequest",
