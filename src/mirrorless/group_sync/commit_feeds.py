@@ -33,7 +33,7 @@ _A_TIME: Final = 10_000
 _BUFFER_KB: Final = 16_384
 _MOST_KEYS: Final = 1 << 15
 _METADATA_S: Final = 10.0
-_ASK_EVERY_S: Final = 1.0
+_ASK_EVERY_S: Final = 0.5
 _ALL_WITHIN_S: Final = 30.0
 """Other groups are asked for in turn."""
 _LATELY_S: Final = 60.0
@@ -117,7 +117,7 @@ class TopicFeed:
 
 
 class AskingFeed:
-    """Asks for the offsets of active groups every second, and for those of all others in turn.
+    """Asks for the offsets of active groups twice a second, and for those of all others in turn.
 
     A group is active while it has members, or if its offsets changed lately: Spark, Flink and resets commit without
     joining a group.
