@@ -222,7 +222,7 @@ class GroupOffsets:
         return outcomes
 
     def _committed_at_once(self, wanted: Mapping[str, Mapping[TopicPartition, Committed]]) -> set[str]:
-        """Commit, and return the groups of which nothing was refused; the others are committed one by one, to find why."""
+        """Commit, and return the groups of which nothing was refused; of the others each is committed alone then."""
         connections = min(_MOST_CONNECTIONS, -(-len(wanted) // _COMMITS_A_CONNECTION))
         parts = [dict(islice(wanted.items(), number, None, connections)) for number in range(connections)]
         return set().union(*each([partial(self._commit_part, number, part) for number, part in enumerate(parts)]))

@@ -142,9 +142,7 @@ class AskingFeed:
             return {}
         activity, _ = list_groups(self._admin)
         self._changed_at = {group: at for group, at in self._changed_at.items() if began - at < _LATELY_S}
-        active = [
-            group for group, state in activity.items() if state.may_have_members or group in self._changed_at
-        ]
+        active = [group for group, state in activity.items() if state.may_have_members or group in self._changed_at]
         idle = list(activity.keys() - active)
         found: Commits = {}
         for group, offsets in self._offsets.committed([*active, *self._next_of(idle)]):

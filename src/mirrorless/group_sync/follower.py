@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 _WAIT_S: Final = 0.2
 _EVERY_S: Final = 0.3
-"""A step begins so long after the one before, at least, and takes at most four fifths of the time."""
-_SHARE: Final = 1.25
+"""A step begins so long after the one before, at least; most of it waits for the target's group coordinators."""
 _WALKING_S: Final = 1.0
 _GROUPS_EVERY_S: Final = 5.0
 _TURN_EVERY_S: Final = 5.0
@@ -126,9 +125,8 @@ class GroupFollower:
         self._take()
         report, now = FollowReport(), time.monotonic()
         if self._waiting and now - self._stepped_at >= _EVERY_S and not self._is_others_turn(now):
+            self._stepped_at = now
             self._write(report)
-            took_s = time.monotonic() - now
-            self._stepped_at = now + max(0.0, took_s * _SHARE - _EVERY_S)
         report.waiting = len(self._waiting)
         report.oldest_s = max((now - one.since for one in self._waiting.values()), default=0.0)
         return report

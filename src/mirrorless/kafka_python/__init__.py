@@ -76,7 +76,7 @@ OVERRIDDEN: Final[Mapping[str, str]] = {
     "kafka.protocol.parser:KafkaProtocol.receive_bytes(data)": "puts a response that is not all there into our buffer",
     "kafka.protocol.frame:KafkaBytes.read(nbytes)": "returns a view",
     "kafka.protocol.api_message:ApiMessage.with_header(correlation_id, client_id)": "keeps our header",
-    "kafka.protocol.api_message:ApiMessage.encode(version, header, framed)": "encodes Produce, Fetch and offsets of groups",
+    "kafka.protocol.api_message:ApiMessage.encode(version, header, framed)": "encodes Produce, Fetch and offsets",
 }
 """Methods that subclasses override."""
 

@@ -81,9 +81,7 @@ class AdminRequests(KafkaAdminClient):
             (group, node, CommitOffsets(group, wanted[group])) for group, node in self._coordinators(wanted).items()
         ]
         answers = self._manager.run(self._ask_side_by_side, [(request, node) for _, node, request in asked])
-        return {
-            group for (group, *_), answer in zip(asked, answers, strict=True) if isinstance(answer, AllCommitted)
-        }
+        return {group for (group, *_), answer in zip(asked, answers, strict=True) if isinstance(answer, AllCommitted)}
 
     def fetch_at_once(self, groups: Sequence[str], *, most: int) -> dict[str, Offsets]:
         """Return all committed offsets of groups; `most` groups are in one request, and all requests in flight at once.

@@ -126,6 +126,7 @@ class GroupPositions:
 
     def __init__(self, flow: Flow, *, source: Admin, target: Admin) -> None:
         self._target = target
+        self._is_followed = flow.sync_group_offsets_enabled
         self.selects = group_filter_for(flow).selects
         self._wants_topic = topic_filter_for(flow).selects
         self._target_walker = Walker(flow.target)
@@ -231,8 +232,9 @@ class GroupPositions:
     ) -> dict[str, list[GroupPosition]]:
         """Return the positions by the last checkpoints, without the source; raises `ClusterError`.
 
-        How many records a group has read after its checkpoint is not known: it may read them all again. Of `halted`
-        remote partitions no checkpoint is valid.
+        Where the flow commits on the target what groups commit, an offset there may be later than the checkpoint. How
+        many records a group has read after that is not known: it may read them all again. Of `halted` remote
+        partitions no checkpoint is valid.
         """
         self.troubles = []
         self._others.read()
@@ -251,7 +253,7 @@ class GroupPositions:
                     answer = Unknown(NOT_COPIED)
                 elif place in logs:
                     earliest = self._others.earliest(group, place, one.downstream)
-                    answer = Translated(logs[place].within(earliest), How.CHECKPOINT)
+                    answer = self._followed(there, group, place, logs[place].within(earliest))
                 left = logs[place].end - answer.downstream if isinstance(answer, Translated) else None
                 position = self._position(
                     *(group, place, answer),
@@ -263,6 +265,18 @@ class GroupPositions:
                 )
                 found.setdefault(group, []).append(position)
         return self._counted(found, deadline)
+
+    def _followed(self, there: _OnTarget, group: str, place: TopicPartition, checkpoint: int) -> Translated:
+        """Return the later one of a checkpoint and the offset that a group without members has on the target.
+
+        Where groups are followed, it is not known whether the group consumed on the target itself; it stays there in
+        any case. An offset of a checkpoint run is that of a group that was set back since.
+        """
+        at = there.at(group, place)
+        if not self._is_followed or at is None or at <= checkpoint or group in there.active:
+            return Translated(checkpoint, How.CHECKPOINT)
+        is_set_back = self._checkpoints.is_ours(group, place, at)
+        return Translated(checkpoint, How.CHECKPOINT) if is_set_back else Translated(at, How.FOLLOWED)
 
     def close(self) -> None:
         """Close all connections."""
