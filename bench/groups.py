@@ -127,8 +127,13 @@ def delays(committed: list[tuple[float, int]], target: Arrivals, groups: list[st
 def deny(cluster: EmbeddedCluster) -> None:
     """Refuse everybody to read the offsets topic."""
     binding = AclBinding(
-        *(ResourceType.TOPIC, GROUP_COMMITS_TOPIC, ResourcePatternType.LITERAL),
-        *("User:ANONYMOUS", "*", AclOperation.READ, AclPermissionType.DENY),
+        ResourceType.TOPIC,
+        GROUP_COMMITS_TOPIC,
+        ResourcePatternType.LITERAL,
+        "User:ANONYMOUS",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.DENY,
     )
     for future in AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).create_acls([binding]).values():
         future.result()

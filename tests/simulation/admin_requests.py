@@ -58,11 +58,11 @@ class SimulatedRequests:
         """Members of groups, without their subscriptions."""
         return self._read(lambda: {name: {"members": []} for name in groups})  # type: ignore[no-any-return]
 
-    def fetch_at_once(self, groups: Iterable[str], *, most: int) -> dict[str, Any]:
+    def fetch_at_once(self, *_: object, **__: object) -> dict[str, Any]:
         """Committed offsets of many groups are asked for as those of one."""
         return {}
 
-    def commit_at_once(self, wanted: Mapping[str, Any]) -> set[str]:
+    def commit_at_once(self, *_: object) -> set[str]:
         """Offsets of many groups are committed as those of one."""
         return set()
 

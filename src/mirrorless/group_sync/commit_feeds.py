@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from mirrorless.group_sync.offsets_topic import CommitKey
     from mirrorless.settings import Cluster
 
-Commits = dict[str, dict["TopicPartition", Committed]]
-"""The last commits by group, and by topic and partition."""
+Commits = dict[str, dict["TopicPartition", Committed | None]]
+"""The last commits by group, and by topic and partition; None for one that was deleted, or has expired."""
 _A_TIME: Final = 10_000
 _BUFFER_KB: Final = 16_384
 _MOST_KEYS: Final = 1 << 15
@@ -100,8 +100,8 @@ class TopicFeed:
                 continue  # the library connects again by itself
             try:
                 key, value = self._wanted(message.key()), message.value()
-                if key is not None and value is not None:  # offsets without a value were deleted, or have expired
-                    found.setdefault(key.group, {})[key.place] = parse_value(value)
+                if key is not None:
+                    found.setdefault(key.group, {})[key.place] = None if value is None else parse_value(value)
             except UnknownFormat as unknown:
                 raise NotReadable(str(unknown)) from unknown
         return found
@@ -151,11 +151,12 @@ class AskingFeed:
             mine = {place: one for place, one in offsets.items() if self._wants(group, place[0])}
             before = self._known.get(group)
             self._known[group] = mine
-            if before is not None and (changed := {at: one for at, one in mine.items() if before.get(at) != one}):
-                found[group] = changed
+            if before is not None and before != mine:
+                found[group] = dict.fromkeys(before.keys() - mine.keys())
+                found[group] |= {at: one for at, one in mine.items() if before.get(at) != one}
                 self._changed_at[group] = began
         for gone in self._known.keys() - activity.keys():
-            del self._known[gone]
+            found[gone] = dict.fromkeys(self._known.pop(gone))
         took_s = time.monotonic() - began
         self._due = began + max(_ASK_EVERY_S, 2 * took_s)
         return found

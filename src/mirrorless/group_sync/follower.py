@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.group_sync.commit_feeds import CommitFeed
+    from mirrorless.group_sync.commit_feeds import CommitFeed, Commits
     from mirrorless.settings import Flow
 
 _WAIT_S: Final = 0.2
@@ -132,7 +132,8 @@ class GroupFollower:
         return report
 
     def _take(self) -> None:
-        feed, found = self._feed, {}
+        feed = self._feed
+        found: Commits = {}
         if feed is None:
             raise AssertionError("`begin` comes first")
         try:
@@ -145,6 +146,9 @@ class GroupFollower:
             self._read_again(feed)
         for group, offsets in found.items():
             for place, committed in offsets.items():
+                if committed is None:  # what is not on the target yet does not get there
+                    self._waiting.pop((group, place), None)
+                    continue
                 before = self._waiting.get((group, place))
                 # A group that commits all the time has waited since the first commit that the target lacks.
                 since = now if before is None else before.since

@@ -1,8 +1,8 @@
 """OffsetCommit and OffsetFetch, encoded and decoded outside of kafka-python.
 
 A flow that follows two hundred groups of fifty partitions commits and reads ten thousand offsets a second, of each of
-which the library makes several objects. Source of the layouts: `OffsetCommitRequest.json`, `OffsetFetchRequest.json`, and
-those of the responses, of Kafka 4.3, version 8. Answers with an error are left to the library.
+which the library makes several objects. Source of the layouts: `OffsetCommitRequest.json`, `OffsetFetchRequest.json`,
+and those of the responses, of Kafka 4.3, version 8. Answers with an error are left to the library.
 """
 
 from __future__ import annotations

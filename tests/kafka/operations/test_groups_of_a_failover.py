@@ -132,8 +132,9 @@ def test_ten_groups_in_different_positions(world: World, answers: bool) -> None:
     assert report["active_on_target"] == [groups.name("active")]
     warnings = [line for line in ended.warnings if "skips up to" in line]
     assert len(warnings) == len(skipped)
-    assert not answers or f"--group {groups.name('own')} --reset-offsets --topic {groups.remote}:0 --to-offset 500" in (
-        warnings[0]
+    assert (
+        not answers
+        or f"--group {groups.name('own')} --reset-offsets --topic {groups.remote}:0 --to-offset 500" in (warnings[0])
     )
 
     read = {group: groups.read(group) for group in FINALLY}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 from typing import Any
 
 import pytest
@@ -110,8 +111,6 @@ def test_an_answer_with_an_error_is_left_to_the_library(data: bytes) -> None:
 
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_answer_end_in_errors_that_the_connection_handles(data: bytes) -> None:
-    import struct
-
     for read in (all_committed, fetched_offsets):
         try:
             read(data, 0)

@@ -42,10 +42,10 @@ class Coordinator:
         self.stored[place] = Committed(one.offset, one.metadata)
         return kafka_errors.NoError
 
-    def commit_at_once(self, wanted: object) -> set[str]:
+    def commit_at_once(self, *_: object) -> set[str]:
         return set()
 
-    def fetch_at_once(self, groups: object, *, most: int) -> dict[str, Any]:
+    def fetch_at_once(self, *_: object, **__: object) -> dict[str, Any]:
         return {}
 
     def list_group_offsets(self, groups: Mapping[str, None]) -> dict[str, Any]:
