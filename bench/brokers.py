@@ -30,8 +30,8 @@ def source_and_target(
 ) -> AbstractContextManager[dict[str, EmbeddedCluster]]:
     """Start both; they end with the benchmark.
 
-    Clusters that are named in `link_ports` have the listener `LINKED` beside the plain one. `source` are settings of the
-    source's broker.
+    Clusters that are named in `link_ports` have the listener `LINKED` beside the plain one. `source` are settings
+    of the source's broker.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     listeners = {

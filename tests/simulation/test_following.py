@@ -1,4 +1,4 @@
-"""No offset of a group on the target is ahead of the copied records, or of what the group has read, whatever happens."""
+"""No offset of a group on the target is ahead of the copied records, or of what the group has read."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_commits_of_members_are_followed(world: World, feed: type, protocol: str
         with closing(GroupFollower(flow)) as follower:
             follower.begin()
             settle(follower, feed)
-            place = TopicPartition(topic, 0, 40, METADATA, None)
+            place = TopicPartition(topic, 0, 40, METADATA)
             here.commit(offsets=[place], asynchronous=False)
             until(follower, lambda: committed(world.target, topic) == {(world.remote(topic), 0): 40})
             with closing(GroupOffsets(flow.target)) as offsets:

@@ -1,7 +1,8 @@
-"""Requests for the offsets of groups are, byte for byte, those of the library, and answers are read as it reads them."""
+"""Requests for the offsets of groups are, byte for byte, those of the library, and answers are read alike."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import struct
 from typing import Any
@@ -100,7 +101,7 @@ def test_offsets_are_read(offsets: dict[tuple[str, int], tuple[int, str]]) -> No
 
 def test_offsets_that_were_reset_are_left_out_and_metadata_may_be_null() -> None:
     found = fetched_offsets(fetched({("t", 0): (-1, ""), ("t", 1): (4, None)}), 0)
-    assert found == FetchedOffsets(dict.fromkeys(["g", "größe"], {("t", 1): (4, "")}))
+    assert found == FetchedOffsets({group: {("t", 1): (4, "")} for group in ("g", "größe")})
 
 
 @pytest.mark.parametrize("data", [fetched({("t", 0): (1, "")}, code=3), fetched({}, of_group=30)])
@@ -112,7 +113,5 @@ def test_an_answer_with_an_error_is_left_to_the_library(data: bytes) -> None:
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_answer_end_in_errors_that_the_connection_handles(data: bytes) -> None:
     for read in (all_committed, fetched_offsets):
-        try:
+        with contextlib.suppress(IndexError, ValueError, struct.error):
             read(data, 0)
-        except (IndexError, ValueError, struct.error):
-            pass
