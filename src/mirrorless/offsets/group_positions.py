@@ -232,9 +232,8 @@ class GroupPositions:
     ) -> dict[str, list[GroupPosition]]:
         """Return the positions by the last checkpoints, without the source; raises `ClusterError`.
 
-        Where the flow commits on the target what groups commit, an offset there may be later than the checkpoint. How
-        many records a group has read after that is not known: it may read them all again. Of `halted` remote
-        partitions no checkpoint is valid.
+        Of groups that are followed, the offset on the target may be later. How many records a group has read after that
+        is not known: it may read them all again. Of `halted` remote partitions no checkpoint is valid.
         """
         self.troubles = []
         self._others.read()
@@ -267,16 +266,11 @@ class GroupPositions:
         return self._counted(found, deadline)
 
     def _followed(self, there: _OnTarget, group: str, place: TopicPartition, checkpoint: int) -> Translated:
-        """Return the later one of a checkpoint and the offset that a group without members has on the target.
-
-        Where groups are followed, it is not known whether the group consumed on the target itself; it stays there in
-        any case. An offset of a checkpoint run is that of a group that was set back since.
-        """
-        at = there.at(group, place)
-        if not self._is_followed or at is None or at <= checkpoint or group in there.active:
+        """Return the later of a checkpoint and a followed group's offset, unless a checkpoint run committed that."""
+        at = there.at(group, place) if self._is_followed and group not in there.active else None
+        if at is None or at <= checkpoint or self._checkpoints.is_ours(group, place, at):
             return Translated(checkpoint, How.CHECKPOINT)
-        is_set_back = self._checkpoints.is_ours(group, place, at)
-        return Translated(checkpoint, How.CHECKPOINT) if is_set_back else Translated(at, How.FOLLOWED)
+        return Translated(at, How.FOLLOWED)
 
     def close(self) -> None:
         """Close all connections."""
