@@ -26,20 +26,22 @@ _SETTINGS: Final = {
 
 
 def source_and_target(
-    link_ports: Mapping[str, int] | None = None,
+    link_ports: Mapping[str, int] | None = None, *, source: Mapping[str, str] | None = None
 ) -> AbstractContextManager[dict[str, EmbeddedCluster]]:
     """Start both; they end with the benchmark.
 
-    Clusters that are named in `link_ports` have the listener `LINKED` beside the plain one.
+    Clusters that are named in `link_ports` have the listener `LINKED` beside the plain one. `source` are settings
+    of the source's broker.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     listeners = {
         name: (SecureListener(name=LINKED, protocol="PLAINTEXT", settings={}, advertised=(port,)),)
         for name, port in (link_ports or {}).items()
     }
+    own = {"source": dict(source or {}), "target": {}}
     return start_clusters(
         [
-            ClusterSpec(name=name, settings=_SETTINGS, jvm=SHIPPED_JVM, secure=listeners.get(name, ()))
+            ClusterSpec(name=name, settings=_SETTINGS | own[name], jvm=SHIPPED_JVM, secure=listeners.get(name, ()))
             for name in ("source", "target")
         ]
     )

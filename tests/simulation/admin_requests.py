@@ -58,6 +58,14 @@ class SimulatedRequests:
         """Members of groups, without their subscriptions."""
         return self._read(lambda: {name: {"members": []} for name in groups})  # type: ignore[no-any-return]
 
+    def fetch_at_once(self, *_: object, **__: object) -> dict[str, Any]:
+        """Committed offsets of many groups are asked for as those of one."""
+        return {}
+
+    def commit_at_once(self, *_: object) -> set[str]:
+        """Offsets of many groups are committed as those of one."""
+        return set()
+
     def list_group_offsets(self, groups: Mapping[str, Any]) -> dict[str, Any]:
         """Committed offsets."""
         known = self._cluster.groups

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from contextlib import suppress
 
 import psutil
@@ -20,7 +21,7 @@ def test_groups_find_their_offsets_and_clients_the_heartbeats(world: World) -> N
     topic = world.topic(partitions=4)
     group = f"group-{topic}"
     fill(world.source, topic, (b"%d" % n for n in range(1_000)), partitions=4)
-    commit(world.source, group, {(topic, partition): 100 + partition for partition in range(4)})
+    offsets = {(topic, partition): 100 + partition for partition in range(4)}
     back = f"{world.target_alias}->{world.source_alias}"
     world.write_settings(
         **{
@@ -34,13 +35,19 @@ def test_groups_find_their_offsets_and_clients_the_heartbeats(world: World) -> N
             "heartbeats.replication.enabled": "true",
             "emit.checkpoints.interval.seconds": "2",
             "sync.group.offsets.enabled": "true",
-            "sync.group.offsets.interval.seconds": "2",
+            "sync.group.offsets.interval.seconds": "3600",  # only the thread that follows commits them in time
         }
     )
     client = MirrorClient(world.place().load().target)
     expected = {(world.remote(topic), partition): 100 + partition for partition in range(4)}
-    with Mirrorless(world.file) as running:
-        wait_for(lambda: committed(world.target, group) == expected, running=running)
+
+    def is_followed() -> bool:
+        commit(world.source, group, offsets)
+        time.sleep(1.0)
+        return committed(world.target, group) == expected
+
+    with Mirrorless(world.file, "--engine", "spark") as running:
+        wait_for(is_followed, running=running)
         # By the heartbeats of the way back, which this flow replicates.
         wait_for(lambda: client.replication_hops(world.source_alias) == 1, running=running)
         running.process.send_signal(signal.SIGTERM)

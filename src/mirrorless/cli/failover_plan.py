@@ -29,7 +29,7 @@ from mirrorless.settings import load
 if TYPE_CHECKING:
     from mirrorless.offsets.failover_plan import FailoverPlan, Forecast
 
-_NUMBERS = ("source offset", "target offset", "continues at", "read again", "skipped", "not copied")
+_NUMBERS = ("source offset", "target offset", "continues at", "read again", "if not moved", "skipped", "not copied")
 
 
 @click.command
@@ -80,7 +80,8 @@ def _fields(plan: FailoverPlan, now_ms: int) -> dict[str, Any]:
 
 def _print(plan: FailoverPlan, now_ms: int) -> None:
     listing = Listing(
-        *("group", "topic", "source offset", "target offset", "how", "continues at", "read again", "skipped"),
+        *("group", "topic", "source offset", "target offset", "how", "continues at", "read again"),
+        *("if not moved", "skipped"),
         *("not copied", "newest copied"),
         numbers=_NUMBERS,
         title=plan.flow if plan.source_answers else f"{plan.flow}: from checkpoints, the source does not answer",
@@ -95,6 +96,7 @@ def _print(plan: FailoverPlan, now_ms: int) -> None:
             one.how,
             "unknown" if one.continues_at is None else f"{one.continues_at:,}",
             _or_unknown(one.read_again, exact=one.read_again == 0),
+            _or_unknown(one.read_again_now, exact=one.read_again_now == 0),
             _or_unknown(one.skipped, exact=one.skipped == 0),
             _or_unknown(one.not_copied, exact=one.not_copied_exact),
             "nothing" if age_ms is None else f"{age_ms / 1000:,.1f} s ago",

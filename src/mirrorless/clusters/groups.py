@@ -37,7 +37,12 @@ _NO_COORDINATOR: Final = (kafka_errors.CoordinatorNotAvailableError, kafka_error
 """A new cluster creates its offsets topic at the first request; a new coordinator first loads it."""
 _DELETED: Final = ("OK", "GroupIdNotFoundError")
 _GROUPS_A_REQUEST: Final = 100
-_COMMITS_AT_ONCE: Final = 16
+_COMMITS_AT_ONCE: Final = 400
+_COMMITS_A_CONNECTION: Final = 16
+_MOST_CONNECTIONS: Final = 4
+"""A broker answers the requests of one connection one after the other, and a commit waits up to 5 ms for others
+(`group.coordinator.append.linger.ms`): 200 commits took 0.6 s with one connection, 0.28 s with four, and no less with
+more."""
 _PATIENCE_S: Final = 5.0
 _PAUSE_S: Final = 0.5
 
@@ -170,7 +175,7 @@ class GroupOffsets:
     def __init__(self, cluster: Cluster) -> None:
         self.shortened: list[str] = []
         self._cluster = cluster
-        self._client: AdminRequests | None = None
+        self._clients: dict[int, AdminRequests] = {}
         self._lock = threading.Lock()
 
     def committed(self, groups: Iterable[str]) -> Iterator[tuple[str, dict[TopicPartition, Committed] | str]]:
@@ -178,8 +183,15 @@ class GroupOffsets:
 
         A partition that was never committed, or whose offset was reset to -1, is omitted.
         """
+        groups = list(groups)
+        try:
+            at_once = self._connected().fetch_at_once(groups, most=_GROUPS_A_REQUEST) if groups else {}
+        except kafka_errors.KafkaError:
+            at_once = {}
+        for group, offsets in at_once.items():
+            yield group, {place: Committed(*one) for place, one in offsets.items()}
         until = time.monotonic() + _PATIENCE_S
-        for some in _batched(groups):
+        for some in _batched(group for group in groups if group not in at_once):
             try:
                 found = self._patiently(until, partial(_list, groups=some))
             except kafka_errors.KafkaError:
@@ -202,9 +214,24 @@ class GroupOffsets:
         outcomes: dict[str, dict[TopicPartition, str | None] | str] = {}
         until = time.monotonic() + _PATIENCE_S
         for some in _batched(takewhile(lambda _: not stopping(), wanted), most=_COMMITS_AT_ONCE):
-            answers = each([partial(self._commit, until, group, wanted[group]) for group in some])
-            outcomes |= dict(zip(some, answers, strict=True))
+            done = self._committed_at_once({group: wanted[group] for group in some if wanted[group]})
+            outcomes |= {group: dict.fromkeys(wanted[group]) for group in done}
+            left = [group for group in some if group not in done]
+            answers = each([partial(self._commit, until, group, wanted[group]) for group in left])
+            outcomes |= dict(zip(left, answers, strict=True))
         return outcomes
+
+    def _committed_at_once(self, wanted: Mapping[str, Mapping[TopicPartition, Committed]]) -> set[str]:
+        """Commit, and return the groups of which nothing was refused; of the others each is committed alone then."""
+        connections = min(_MOST_CONNECTIONS, -(-len(wanted) // _COMMITS_A_CONNECTION))
+        parts = [dict(islice(wanted.items(), number, None, connections)) for number in range(connections)]
+        return set().union(*each([partial(self._commit_part, number, part) for number, part in enumerate(parts)]))
+
+    def _commit_part(self, connection: int, wanted: Mapping[str, Mapping[TopicPartition, Committed]]) -> set[str]:
+        try:
+            return self._connected(connection).commit_at_once(wanted)
+        except kafka_errors.KafkaError:
+            return set()
 
     def _commit(
         self, until: float, group: str, offsets: Mapping[TopicPartition, Committed]
@@ -277,19 +304,20 @@ class GroupOffsets:
     def close(self) -> None:
         """Close the connections."""
         with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
+            clients, self._clients = self._clients, {}
+        for client in clients.values():
             client.close()
 
-    def _connected(self) -> AdminRequests:
+    def _connected(self, number: int = 0) -> AdminRequests:
         with self._lock:
-            if self._client is None:
+            client = self._clients.get(number)
+            if client is None:
                 try:
-                    self._client = admin_client(self._cluster)
+                    client = self._clients[number] = admin_client(self._cluster)
                 except kafka_errors.KafkaError as error:
                     reason = f"no answer from {self._cluster.bootstrap_servers}: {error}"
                     raise ClusterUnavailable(reason, cluster=self._cluster.alias) from error
-            return self._client
+            return client
 
     def _patiently(self, until: float, call: Callable[[AdminRequests], Any]) -> Any:  # noqa: ANN401 -- as the library
         """Ask again if a group has no coordinator yet or any more, or has another one now.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -14,7 +15,7 @@ from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import GROUP_COMMITS_TOPIC
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.group_sync.offsets_topic import UnknownFormat, parse_commit
+from mirrorless.group_sync.offsets_topic import UnknownFormat, parse_key, parse_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -23,16 +24,19 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.group_sync.offsets_topic import CommitKey
     from mirrorless.settings import Cluster
 
-Commits = dict[str, dict["TopicPartition", Committed]]
-"""The last commits by group, and by topic and partition."""
+Commits = dict[str, dict["TopicPartition", Committed | None]]
+"""The last commits by group, and by topic and partition; None for one that was deleted, or has expired."""
 _A_TIME: Final = 10_000
 _BUFFER_KB: Final = 16_384
+_MOST_KEYS: Final = 1 << 15
 _METADATA_S: Final = 10.0
-_ASK_EVERY_S: Final = 1.0
+_ASK_EVERY_S: Final = 0.5
 _ALL_WITHIN_S: Final = 30.0
-"""Groups without members are asked for in turn: Spark, Flink and resets commit without joining a group."""
+"""Other groups are asked for in turn."""
+_LATELY_S: Final = 60.0
 
 
 class NotReadable(Exception):
@@ -58,6 +62,7 @@ class TopicFeed:
     def __init__(self, cluster: Cluster, *, wants: Callable[[str, str], bool]) -> None:
         self._alias = cluster.alias
         self._wants = wants
+        self._wanted = lru_cache(_MOST_KEYS)(self._read_key)  # groups commit the same partitions again
         # Commits in transactions that are open, or were aborted, do not count (KIP-98).
         self._consumer: Consumer = reader(
             cluster,
@@ -94,12 +99,17 @@ class TopicFeed:
                     raise NotReadable(f"{GROUP_COMMITS_TOPIC} of {self._alias}: {error.str()}")
                 continue  # the library connects again by itself
             try:
-                commit = parse_commit(message.key(), message.value())
+                key, value = self._wanted(message.key()), message.value()
+                if key is not None:
+                    found.setdefault(key.group, {})[key.place] = None if value is None else parse_value(value)
             except UnknownFormat as unknown:
                 raise NotReadable(str(unknown)) from unknown
-            if commit is not None and self._wants(commit.group, commit.topic):
-                found.setdefault(commit.group, {})[commit.topic, commit.partition] = commit.committed
         return found
+
+    def _read_key(self, key: bytes | None) -> CommitKey | None:
+        """Return what a record is about; None if it is not about offsets that are followed."""
+        found = None if key is None else parse_key(key)
+        return found if found is not None and self._wants(found.group, found.place[0]) else None
 
     def close(self) -> None:
         """Close the connections."""
@@ -107,7 +117,10 @@ class TopicFeed:
 
 
 class AskingFeed:
-    """Asks for the offsets of groups with members every second, and for those of all others in turn.
+    """Asks for the offsets of active groups twice a second, and for those of all others in turn.
+
+    A group is active while it has members, or if its offsets changed lately: Spark, Flink and resets commit without
+    joining a group.
 
     What a group has when it is first asked for is not reported: a checkpoint run has it.
     """
@@ -117,6 +130,7 @@ class AskingFeed:
         self._wants = wants
         self._offsets = GroupOffsets(cluster)
         self._known: dict[str, Mapping[TopicPartition, Committed]] = {}
+        self._changed_at: dict[str, float] = {}
         self._others: Iterator[str] = iter(())
         self._due = 0.0
 
@@ -127,8 +141,9 @@ class AskingFeed:
             time.sleep(min(wait_s, self._due - began))
             return {}
         activity, _ = list_groups(self._admin)
-        active = [group for group, state in activity.items() if state.may_have_members]
-        idle = [group for group, state in activity.items() if not state.may_have_members]
+        self._changed_at = {group: at for group, at in self._changed_at.items() if began - at < _LATELY_S}
+        active = [group for group, state in activity.items() if state.may_have_members or group in self._changed_at]
+        idle = list(activity.keys() - active)
         found: Commits = {}
         for group, offsets in self._offsets.committed([*active, *self._next_of(idle)]):
             if isinstance(offsets, str):
@@ -136,10 +151,12 @@ class AskingFeed:
             mine = {place: one for place, one in offsets.items() if self._wants(group, place[0])}
             before = self._known.get(group)
             self._known[group] = mine
-            if before is not None and (changed := {at: one for at, one in mine.items() if before.get(at) != one}):
-                found[group] = changed
+            if before is not None and before != mine:
+                found[group] = dict.fromkeys(before.keys() - mine.keys())
+                found[group] |= {at: one for at, one in mine.items() if before.get(at) != one}
+                self._changed_at[group] = began
         for gone in self._known.keys() - activity.keys():
-            del self._known[gone]
+            found[gone] = dict.fromkeys(self._known.pop(gone))
         took_s = time.monotonic() - began
         self._due = began + max(_ASK_EVERY_S, 2 * took_s)
         return found

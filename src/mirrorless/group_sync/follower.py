@@ -11,6 +11,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic
 from mirrorless.clusters.producer import TopicProducer
+from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.target_state import waits_for_its_turn
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.formats import Checkpoint
@@ -26,13 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.group_sync.commit_feeds import CommitFeed
+    from mirrorless.group_sync.commit_feeds import CommitFeed, Commits
     from mirrorless.settings import Flow
 
 _WAIT_S: Final = 0.2
 _EVERY_S: Final = 0.3
-"""A step begins so long after the one before, at least, and takes at most four fifths of the time."""
-_SHARE: Final = 1.25
+"""A step begins so long after the one before, at least; most of it waits for the target's group coordinators."""
 _WALKING_S: Final = 1.0
 _GROUPS_EVERY_S: Final = 5.0
 _TURN_EVERY_S: Final = 5.0
@@ -125,15 +125,15 @@ class GroupFollower:
         self._take()
         report, now = FollowReport(), time.monotonic()
         if self._waiting and now - self._stepped_at >= _EVERY_S and not self._is_others_turn(now):
+            self._stepped_at = now
             self._write(report)
-            took_s = time.monotonic() - now
-            self._stepped_at = now + max(0.0, took_s * _SHARE - _EVERY_S)
         report.waiting = len(self._waiting)
         report.oldest_s = max((now - one.since for one in self._waiting.values()), default=0.0)
         return report
 
     def _take(self) -> None:
-        feed, found = self._feed, {}
+        feed = self._feed
+        found: Commits = {}
         if feed is None:
             raise AssertionError("`begin` comes first")
         try:
@@ -146,6 +146,9 @@ class GroupFollower:
             self._read_again(feed)
         for group, offsets in found.items():
             for place, committed in offsets.items():
+                if committed is None:  # what is not on the target yet does not get there
+                    self._waiting.pop((group, place), None)
+                    continue
                 before = self._waiting.get((group, place))
                 # A group that commits all the time has waited since the first commit that the target lacks.
                 since = now if before is None else before.since
@@ -172,7 +175,12 @@ class GroupFollower:
         wanted: dict[TopicPartition, set[int]] = {}
         for (_, place), one in self._waiting.items():
             wanted.setdefault(place, set()).add(one.committed.offset)
-        if not self.translator.refresh(wanted):
+        self._look_for_members()
+        groups = {group for group, _ in self._waiting} - self._busy
+        there, whole = side_by_side(
+            lambda: dict(self._groups.committed(groups)), lambda: self.translator.refresh(wanted)
+        )
+        if not whole:
             return
         answers = self.translator.translate(wanted, deadline=time.monotonic() + _WALKING_S)
         self._others.read()
@@ -185,7 +193,7 @@ class GroupFollower:
                 at = self._others.earliest(group, remote, answer.downstream)
                 last = answer.how not in _NOT_THE_LAST or self._is_reached(place, one.committed.offset)
                 chosen.setdefault(group, {})[remote] = place, Committed(at, one.committed.metadata), last
-        self._commit(chosen, report)
+        self._commit(chosen, there, report)
         self._give_up()
 
     def _is_reached(self, place: TopicPartition, offset: int) -> bool:
@@ -194,29 +202,38 @@ class GroupFollower:
         progress = None if known is None else known.progress
         return progress is not None and progress.last_offset + 1 >= offset
 
-    def _commit(
-        self, chosen: dict[str, dict[TopicPartition, tuple[TopicPartition, Committed, bool]]], report: FollowReport
-    ) -> None:
+    def _look_for_members(self) -> None:
         now = time.monotonic()
         if now - self._busy_at >= _GROUPS_EVERY_S:
             activity, _ = list_groups(self._target)
             self._busy = {group for group, state in activity.items() if state.may_have_members}
             self._busy_at = now
-        idle = {group: offsets for group, offsets in chosen.items() if group not in self._busy}
+
+    def _commit(
+        self,
+        chosen: dict[str, dict[TopicPartition, tuple[TopicPartition, Committed, bool]]],
+        there: dict[str, dict[TopicPartition, Committed] | str],
+        report: FollowReport,
+    ) -> None:
+        """Commit what was chosen, as far as it is after what is `there` already, for groups without members."""
         ahead: dict[str, dict[TopicPartition, Committed]] = {}
-        for group, there in self._groups.committed(idle):
-            if isinstance(there, str):
-                continue  # the next checkpoint run reports it
-            ahead[group] = {
+        for group, known in there.items():
+            if isinstance(known, str) or group not in chosen:
+                continue  # the next checkpoint run reports why
+            later = {
                 remote: one
-                for remote, (_, one, _) in idle[group].items()
-                if remote not in there or one.offset > there[remote].offset
+                for remote, (_, one, _) in chosen[group].items()
+                if remote not in known or one.offset > known[remote].offset
             }
+            if later:
+                ahead[group] = later
         if self._checkpoints is not None:
             self._checkpoints.write(
-                {group: {at: idle[group][at][0] for at in some} for group, some in ahead.items()}, ahead, self._waiting
+                {group: {at: chosen[group][at][0] for at in some} for group, some in ahead.items()},
+                ahead,
+                self._waiting,
             )
-        outcomes = self._groups.commit({group: some for group, some in ahead.items() if some})
+        outcomes = self._groups.commit(ahead)
         self._groups.shortened.clear()  # the checkpoint runs report it
         for group, outcome in outcomes.items():
             if isinstance(outcome, str):

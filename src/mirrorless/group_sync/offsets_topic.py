@@ -7,45 +7,69 @@ OffsetCommitValue in Kafka's `group-coordinator`, 0.8.2 to 4.3). Keys of other v
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mirrorless.clusters.groups import Committed
 from mirrorless.clusters.internal_topics import GROUP_COMMITS_TOPIC
+
+if TYPE_CHECKING:
+    from mirrorless.clusters.topic_partition import TopicPartition
 
 _INT16, _INT32, _INT64 = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">q")
 _OFFSET_KEYS: Final = (0, 1)
 _NEWEST_VALUE: Final = 4
 _FLEXIBLE: Final = 4
 _WITH_LEADER_EPOCH: Final = 3
+_WITHOUT_METADATA: Final = struct.Struct(">hqiB")
+"""How a value of version 4 begins: version, offset, leader epoch, and the length of metadata plus one."""
+_EMPTY: Final = 1
+_NOT_OF_THE_FORM: Final = (struct.error, IndexError, UnicodeDecodeError)
 
 
-class Commit(NamedTuple):
-    """An offset that a group committed for a partition of a topic."""
+class CommitKey(NamedTuple):
+    """What a commit is about: a group, and a topic and partition."""
 
     group: str
-    topic: str
-    partition: int
-    committed: Committed
+    place: TopicPartition
 
 
 class UnknownFormat(Exception):
     """A record is of a version that this release cannot read."""
 
 
-def parse_commit(key: bytes | None, value: bytes | None) -> Commit | None:
-    """Return the commit of a record; None for other records, and for offsets that were deleted or have expired.
+def parse_key(key: bytes) -> CommitKey | None:
+    """Return what a record is about; None for records that are not about offsets.
 
-    Raises `UnknownFormat` for a value of a later version, or one that is not of its version's form.
+    Raises `UnknownFormat` for a key that is not of its version's form.
     """
-    if key is None or len(key) < _INT16.size or _INT16.unpack_from(key)[0] not in _OFFSET_KEYS or value is None:
+    if len(key) < _INT16.size or _INT16.unpack_from(key)[0] not in _OFFSET_KEYS:
         return None
     try:
         group, at = _string(key, _INT16.size)
         topic, at = _string(key, at)
         (partition,) = _INT32.unpack_from(key, at)
-        return Commit(group, topic, partition, _committed(value))
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
-        raise UnknownFormat(f"a record of {GROUP_COMMITS_TOPIC} is not of the form of its version: {error}") from error
+    except _NOT_OF_THE_FORM as error:
+        raise _unknown(error) from error
+    return CommitKey(group, (topic, partition))
+
+
+def parse_value(value: bytes) -> Committed:
+    """Return the offset of a record about offsets.
+
+    Raises `UnknownFormat` for a value of a later version, or one that is not of its version's form.
+    """
+    if len(value) >= _WITHOUT_METADATA.size:
+        version, offset, _, length = _WITHOUT_METADATA.unpack_from(value)
+        if version == _FLEXIBLE and length == _EMPTY:
+            return Committed(offset, "")
+    try:
+        return _committed(value)
+    except _NOT_OF_THE_FORM as error:
+        raise _unknown(error) from error
+
+
+def _unknown(error: Exception) -> UnknownFormat:
+    return UnknownFormat(f"a record of {GROUP_COMMITS_TOPIC} is not of the form of its version: {error}")
 
 
 def _committed(value: bytes) -> Committed:

@@ -17,6 +17,7 @@ To move to another release: change `LEAST` and `BELOW` here and the requirement 
     dead_connections            ends connections that nothing is acknowledged on
     connection_manager          up to two connections for each broker
     raw_messages                requests that are encoded outside of the library
+    group_offsets               OffsetCommit and OffsetFetch, so encoded
     sockets                     closes sockets that did not become a connection
     compatibility               the check
 """
@@ -75,7 +76,7 @@ OVERRIDDEN: Final[Mapping[str, str]] = {
     "kafka.protocol.parser:KafkaProtocol.receive_bytes(data)": "puts a response that is not all there into our buffer",
     "kafka.protocol.frame:KafkaBytes.read(nbytes)": "returns a view",
     "kafka.protocol.api_message:ApiMessage.with_header(correlation_id, client_id)": "keeps our header",
-    "kafka.protocol.api_message:ApiMessage.encode(version, header, framed)": "encodes Produce and Fetch",
+    "kafka.protocol.api_message:ApiMessage.encode(version, header, framed)": "encodes Produce, Fetch and offsets",
 }
 """Methods that subclasses override."""
 
@@ -125,6 +126,7 @@ USED: Final[Mapping[str, str]] = {
     "kafka.protocol.parser:KafkaProtocol._validate_frame_size(nbytes)": "refuses an impossible length",
     "kafka.protocol.api_message:ApiMessage()._header": "a request's header",
     "kafka.admin:KafkaAdminClient()._manager": "sends requests that the admin client has no method for",
+    "kafka.admin:KafkaAdminClient._find_coordinator_ids(keys)": "finds the coordinators of many groups at once",
     "kafka.admin:KafkaAdminClient._refresh_controller_id()": "asks for the controller",
     "kafka.admin:KafkaAdminClient._send_request_to_controller(request, get_errors_fn, raise_errors)": "the same",
     "kafka.net.sasl.oauth:AbstractTokenProvider.register": "makes a class a token provider",

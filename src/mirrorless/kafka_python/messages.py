@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from kafka.protocol.admin.acl import DescribeAclsRequest, DescribeAclsResponse
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeQuorumRequest
-from kafka.protocol.admin.configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResponse,
-    IncrementalAlterConfigsRequest,
-)
+from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse, IncrementalAlterConfigsRequest
 from kafka.protocol.admin.groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
@@ -23,7 +19,13 @@ from kafka.protocol.admin.topics import (
 )
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
-from kafka.protocol.consumer.group import HeartbeatRequest, OffsetFetchRequest, OffsetFetchResponse
+from kafka.protocol.consumer.group import (
+    HeartbeatRequest,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from kafka.protocol.consumer.offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -59,6 +61,8 @@ __all__ = [
     "ListOffsetsResponse",
     "MetadataRequest",
     "MetadataResponse",
+    "OffsetCommitRequest",
+    "OffsetCommitResponse",
     "OffsetFetchRequest",
     "OffsetFetchResponse",
     "ProduceRequest",

@@ -18,6 +18,40 @@ if TYPE_CHECKING:
 NO_TAGS = b"\0"
 _REQUEST_HEADER = struct.Struct(">hhih")
 _RESPONSE_HEADER = struct.Struct(">iB")
+_LAST_SHIFT = 28
+_ONE_BYTE = 0x7F
+
+
+def count(frame: Frame, at: int) -> tuple[int, int]:
+    """Read a compact length, -1 for what is null, and say where what it counts begins.
+
+    Raises `ValueError` where it has more than five bytes: a long row of set bits would else be read for hours.
+    """
+    found = shift = 0
+    while (byte := frame[at]) & 0x80:
+        found |= (byte & 0x7F) << shift
+        shift += 7
+        if shift > _LAST_SHIFT:
+            raise ValueError("a length of more than five bytes")
+        at += 1
+    return (found | byte << shift) - 1, at + 1
+
+
+def compact_length(length: int) -> bytes:
+    """Encode a compact length (KIP-482)."""
+    left = length + 1
+    found = bytearray()
+    while left > _ONE_BYTE:
+        found.append(left & _ONE_BYTE | _ONE_BYTE + 1)
+        left >>= 7
+    found.append(left)
+    return bytes(found)
+
+
+def compact_string(text: str) -> bytes:
+    """Encode a string behind its compact length."""
+    data = text.encode()
+    return compact_length(len(data)) + data
 
 
 class RawHeader(NamedTuple):

@@ -43,7 +43,9 @@ class Forecast:
     `committed` is its offset on the target now, and `has_members` says that it may have members there.
 
     `continues_at` is where it will really be on the target, None if unknown: the translation, or its own offset there.
-    From there it reads at most `read_again` records again, and skips at most `skipped`.
+    From there it reads at most `read_again` records again, and skips at most `skipped`. If nothing moved it there, it
+    would read at most `read_again_now` again, from `committed`: what the target's offset lags the source's; None if not
+    known, and for a group that has no offset on the target.
 
     `checkpoint_offset` is the offset in the checkpoints topic, None if none, and `checkpoint_source_offset` the source
     offset that it was translated from. `not_copied` are committed records
@@ -71,6 +73,7 @@ class Forecast:
     not_copied: int | None
     not_copied_exact: bool
     newest_ms: int | None
+    read_again_now: int | None = None
     metadata: str = ""
     returns: bool = False
 
@@ -167,6 +170,7 @@ def _forecast(
         continues_at=one.continues.offset,
         read_again=one.continues.read_again,
         skipped=one.continues.skipped,
+        read_again_now=_read_again_now(one),
         checkpoint_offset=None if one.checkpoint is None else one.checkpoint.downstream,
         checkpoint_source_offset=None if one.checkpoint is None else one.checkpoint.upstream,
         not_copied=0 if is_home else None if backlog is None else backlog.records,
@@ -175,6 +179,12 @@ def _forecast(
         metadata=one.source.metadata,
         returns=one.returns,
     )
+
+
+def _read_again_now(one: GroupPosition) -> int | None:
+    if not isinstance(one.answer, Translated) or one.committed is None or one.early_by is None:
+        return None
+    return max(0, one.answer.downstream + one.early_by - one.committed)
 
 
 def skipped_by_group(forecasts: Iterable[Forecast]) -> dict[str, int]:

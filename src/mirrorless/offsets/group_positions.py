@@ -126,6 +126,7 @@ class GroupPositions:
 
     def __init__(self, flow: Flow, *, source: Admin, target: Admin) -> None:
         self._target = target
+        self._is_followed = flow.sync_group_offsets_enabled
         self.selects = group_filter_for(flow).selects
         self._wants_topic = topic_filter_for(flow).selects
         self._target_walker = Walker(flow.target)
@@ -231,8 +232,8 @@ class GroupPositions:
     ) -> dict[str, list[GroupPosition]]:
         """Return the positions by the last checkpoints, without the source; raises `ClusterError`.
 
-        How many records a group has read after its checkpoint is not known: it may read them all again. Of `halted`
-        remote partitions no checkpoint is valid.
+        Of groups that are followed, the offset on the target may be later. How many records a group has read after that
+        is not known: it may read them all again. Of `halted` remote partitions no checkpoint is valid.
         """
         self.troubles = []
         self._others.read()
@@ -251,7 +252,7 @@ class GroupPositions:
                     answer = Unknown(NOT_COPIED)
                 elif place in logs:
                     earliest = self._others.earliest(group, place, one.downstream)
-                    answer = Translated(logs[place].within(earliest), How.CHECKPOINT)
+                    answer = self._followed(there, group, place, logs[place].within(earliest))
                 left = logs[place].end - answer.downstream if isinstance(answer, Translated) else None
                 position = self._position(
                     *(group, place, answer),
@@ -263,6 +264,13 @@ class GroupPositions:
                 )
                 found.setdefault(group, []).append(position)
         return self._counted(found, deadline)
+
+    def _followed(self, there: _OnTarget, group: str, place: TopicPartition, checkpoint: int) -> Translated:
+        """Return the later of a checkpoint and a followed group's offset, unless a checkpoint run committed that."""
+        at = there.at(group, place) if self._is_followed and group not in there.active else None
+        if at is None or at <= checkpoint or self._checkpoints.is_ours(group, place, at):
+            return Translated(checkpoint, How.CHECKPOINT)
+        return Translated(at, How.FOLLOWED)
 
     def close(self) -> None:
         """Close all connections."""

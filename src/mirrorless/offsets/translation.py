@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 
 class How(StrEnum):
-    """How an answer was found; all but `NEAREST` are exact. `CHECKPOINT` is that of the last checkpoint."""
+    """How an answer was found; all but `NEAREST` are exact. `CHECKPOINT` is that of the last checkpoint.
+
+    `FOLLOWED` is the offset that was committed on the target since then.
+    """
 
     RUN = "run"
     HOLE = "hole"
@@ -44,6 +47,7 @@ class How(StrEnum):
     START = "start"
     MERGED = "merged"
     CHECKPOINT = "checkpoint"
+    FOLLOWED = "followed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Translated:
     @property
     def exact(self) -> bool:
         """Whether it is the first record that the group has not read."""
-        return self.how not in (How.NEAREST, How.CHECKPOINT)
+        return self.how not in (How.NEAREST, How.CHECKPOINT, How.FOLLOWED)
 
 
 @dataclass(frozen=True, slots=True)

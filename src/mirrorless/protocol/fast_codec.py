@@ -1,10 +1,12 @@
-"""What raw Produce and Fetch messages have in common: lengths and topics."""
+"""What raw Produce and Fetch messages have in common: topics."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import TYPE_CHECKING
 from uuid import UUID
+
+from mirrorless.kafka_python.raw_messages import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,22 +15,6 @@ if TYPE_CHECKING:
     from mirrorless.kafka_python.raw_messages import Frame
 
 _ID_BYTES = 16
-_LAST_SHIFT = 28
-
-
-def count(frame: Frame, at: int) -> tuple[int, int]:
-    """Read a compact length, -1 for what is null, and say where what it counts begins.
-
-    Raises `ValueError` where it has more than five bytes: a long row of set bits would else be read for hours.
-    """
-    found = shift = 0
-    while (byte := frame[at]) & 0x80:
-        found |= (byte & 0x7F) << shift
-        shift += 7
-        if shift > _LAST_SHIFT:
-            raise ValueError("a length of more than five bytes")
-        at += 1
-    return (found | byte << shift) - 1, at + 1
 
 
 def topic_at(frame: Frame, at: int, *, by_id: bool) -> tuple[str | UUID, int]:

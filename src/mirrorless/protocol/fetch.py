@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.records import unsigned_varint
 from mirrorless.kafka_python.messages import FetchRequest, FetchResponse
-from mirrorless.kafka_python.raw_messages import NO_TAGS, RawRequest, RawResponse
-from mirrorless.protocol.fast_codec import by_topic, count, topic_at
+from mirrorless.kafka_python.raw_messages import NO_TAGS, RawRequest, RawResponse, count
+from mirrorless.protocol.fast_codec import by_topic, topic_at
 
 if TYPE_CHECKING:
     from uuid import UUID

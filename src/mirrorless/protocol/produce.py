@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.records import unsigned_varint
 from mirrorless.kafka_python.messages import ProduceRequest, ProduceResponse
-from mirrorless.kafka_python.raw_messages import NO_TAGS, RawRequest, RawResponse
+from mirrorless.kafka_python.raw_messages import NO_TAGS, RawRequest, RawResponse, count
 from mirrorless.kafka_python.transport import Chunks
-from mirrorless.protocol.fast_codec import count, topic_at
+from mirrorless.protocol.fast_codec import topic_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import TopicPartition
 
+from mirrorless.clusters.groups import GroupOffsets
 from mirrorless.group_sync import commit_feeds
 from mirrorless.group_sync import follower as following
 from mirrorless.group_sync.commit_feeds import AskingFeed, NotReadable, TopicFeed
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 SOON_S = 10.0
 """On a busy machine."""
+METADATA = "m" * 4_000
+"""Brokers take 4,096 characters by default."""
 
 
 @pytest.fixture(params=["reads", "asks"])
@@ -105,6 +109,48 @@ def test_a_group_that_reads_on_the_target_is_left_alone(world: World, feed: type
             assert committed(world.target, topic) == {}
     finally:
         there.close()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_commits_of_members_are_followed(world: World, feed: type, protocol: str) -> None:
+    topic = world.topic()
+    fill(world.source, topic, (b"%d" % number for number in range(100)))
+    world.copy()
+    flow = flow_of(world, groups=topic, **{"sync.group.offsets.enabled": "true"})
+    here = member(world.source, topic, topic, protocol)
+    try:
+        with closing(GroupFollower(flow)) as follower:
+            follower.begin()
+            settle(follower, feed)
+            place = TopicPartition(topic, 0, 40, METADATA)
+            here.commit(offsets=[place], asynchronous=False)
+            until(follower, lambda: committed(world.target, topic) == {(world.remote(topic), 0): 40})
+            with closing(GroupOffsets(flow.target)) as offsets:
+                ((_, kept),) = offsets.committed([topic])
+            assert not isinstance(kept, str)
+            assert [one.metadata.rstrip("\0") for one in kept.values()] == [METADATA]
+    finally:
+        here.close()
+
+
+def test_a_group_that_is_deleted_gets_no_offset_later(world: World, feed: type) -> None:
+    topic = world.topic()
+    fill(world.source, topic, (b"%d" % number for number in range(100)))
+    commit(world.source, topic, {(topic, 0): 1})
+    world.copy()
+    flow = flow_of(world, groups=topic, **{"sync.group.offsets.enabled": "true"})
+    with closing(GroupFollower(flow)) as follower, closing(GroupOffsets(flow.source)) as groups:
+        follower.begin()
+        settle(follower, feed)
+        fill(world.source, topic, (b"%d" % number for number in range(100, 200)))
+        commit(world.source, topic, {(topic, 0): 180})
+        until(follower, lambda: committed(world.target, topic) == {(world.remote(topic), 0): 100})
+        assert groups.delete_groups([topic]) == []
+        until(follower, lambda: follower.step().waiting == 0)
+        world.copy()
+        for _ in range(6):
+            follower.step()
+        assert committed(world.target, topic) == {(world.remote(topic), 0): 100}
 
 
 def test_checkpoint_runs_agree_with_what_was_followed(world: World) -> None:

@@ -47,6 +47,8 @@ FINALLY = {
 """The partition and last offset of each group on the source."""
 CONTINUES = {group: offset for group, (_, offset) in FINALLY.items()} | {"own": 700, "active": 300, "retention": START}
 AGAIN, SKIPPED = {"active": 200}, {"own": 200}
+LAGS = {"behind": 500, "active": 200, "metadata": 40}
+"""How many records each group would read again if it continued at its offset on the target."""
 
 
 class Groups:
@@ -120,10 +122,20 @@ def test_ten_groups_in_different_positions(world: World, answers: bool) -> None:
     assert groups.numbers({one.group: one.continues_at or 0 for one in plan}) == groups.numbers(CONTINUES)
     again = groups.numbers({one.group: one.read_again or 0 for one in plan})
     assert groups.numbers(report["read_again"]) == again
-    assert groups.numbers({one.group: one.skipped for one in plan}) == groups.numbers(report["skipped"]) == SKIPPED
+    # Without the source an offset ahead of its checkpoint may be one that was followed.
+    skipped = SKIPPED if answers else {}
+    assert groups.numbers({one.group: one.skipped for one in plan}) == groups.numbers(report["skipped"]) == skipped
+    how = {one.group.removeprefix(f"{groups.topic}-"): one.how for one in plan}
+    assert (how["own"] == "followed") is not answers
+    unmoved = groups.numbers({one.group: one.read_again_now or 0 for one in plan})
+    assert not answers or unmoved == LAGS
     assert report["active_on_target"] == [groups.name("active")]
-    (warning,) = [line for line in ended.warnings if "skips up to" in line]
-    assert f"--group {groups.name('own')} --reset-offsets --topic {groups.remote}:0 --to-offset 500" in warning
+    warnings = [line for line in ended.warnings if "skips up to" in line]
+    assert len(warnings) == len(skipped)
+    assert (
+        not answers
+        or f"--group {groups.name('own')} --reset-offsets --topic {groups.remote}:0 --to-offset 500" in (warnings[0])
+    )
 
     read = {group: groups.read(group) for group in FINALLY}
     really_again = {group: sum(one < FINALLY[group][1] for one in some) for group, some in read.items()}

@@ -42,6 +42,12 @@ class Coordinator:
         self.stored[place] = Committed(one.offset, one.metadata)
         return kafka_errors.NoError
 
+    def commit_at_once(self, *_: object) -> set[str]:
+        return set()
+
+    def fetch_at_once(self, *_: object, **__: object) -> dict[str, Any]:
+        return {}
+
     def list_group_offsets(self, groups: Mapping[str, None]) -> dict[str, Any]:
         return {group: {} for group in groups}
 
@@ -52,7 +58,7 @@ class Coordinator:
 @pytest.fixture
 def coordinator(monkeypatch: pytest.MonkeyPatch) -> Coordinator:
     one = Coordinator()
-    monkeypatch.setattr(GroupOffsets, "_connected", lambda _: one)
+    monkeypatch.setattr(GroupOffsets, "_connected", lambda *_: one)
     return one
 
 

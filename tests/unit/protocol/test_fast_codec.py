@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32
 
 from mirrorless.batches.records import unsigned_varint
-from mirrorless.protocol.fast_codec import count
+from mirrorless.kafka_python.raw_messages import compact_length, count
 
 
 @given(st.integers(0, (1 << 31) - 1))
@@ -19,6 +19,7 @@ from mirrorless.protocol.fast_codec import count
 @example(16_384)
 def test_a_length_is_written_as_the_library_does(value: int) -> None:
     written = unsigned_varint(value)
+    assert compact_length(value - 1) == written
     assert written == UnsignedVarInt32.encode(value)
     assert count(b"x" + written + b"y", 1) == (value - 1, 1 + len(written))
 
