@@ -108,6 +108,8 @@ class MetadataPlanner:
         self._fences = standing_fences(flow, admins.target) if OPERATIONS_TOPIC in self._target else NO_FENCES
         self._brokers = broker_count(source), broker_count(target)
         self._target_metadata = target
+        if copied is not None and (flow.topics_rename or flow.inverts is not None):
+            copied.prepare()  # which of two topics of one name was copied
         self._unread = examine_records(flow, admins.source, self._source)
         self._remote, self._left_out = divide(flow, self._source)
         self._blind = [
