@@ -18,7 +18,8 @@ from mirrorless.name_filters import (
     group_filter_for,
     topic_filter_for,
 )
-from mirrorless.policy import LeftOut, left_out, policy_for, why_not_named
+from mirrorless.policy import policy_for, why_not_named
+from mirrorless.selection import LeftOut, left_out
 from mirrorless.service_topics import examined_on, service_of
 from mirrorless.settings.classes import build
 from mirrorless.settings.patterns import compile_patterns, plain_name

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import KW_ONLY, dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from mirrorless.errors import ConfigurationError
@@ -18,13 +17,15 @@ from mirrorless.settings.classes import build
 from mirrorless.settings.rename_rules import why_illegal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mirrorless.settings import Flow
 
 __all__ = ["DefaultReplicationPolicy", "IdentityReplicationPolicy", "ReplicationPolicy", "policy_for"]
 
 HEARTBEATS: Final = "heartbeats"
+_EVERY_TOPIC: Final = "*"
+"""The name in an ACL, which is no topic's."""
 OWN_TOPICS: Final = ("mirrorless-", "mirrorless.")
 """How topics begin that this program makes for itself on the source, to be copied."""
 
@@ -250,10 +251,10 @@ class RenamingPolicy:
 
     def __init__(self, flow: Flow, base: ReplicationPolicy) -> None:
         self.base = base
-        self._alias = flow.source.alias
+        self._alias, self._target = flow.source.alias, flow.target.alias
         self._others = frozenset(flow.aliases) - {self._alias}
         self._own = frozenset({flow.offset_storage_topic, flow.dead_letter_topic})
-        self._names = Renaming(flow, keeps=lambda topic: topic.startswith(OWN_TOPICS) or self._is_reserved(topic))
+        self._names = Renaming(flow, keeps=self._is_kept)
         if (wrong := self._names.never(self._reserved_for)) is not None:
             raise wrong
 
@@ -267,11 +268,11 @@ class RenamingPolicy:
         return self.base.topic_source(topic)
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Return the name one hop up, as it was before it was renamed."""
+        """Return the name one hop up, as it was before it was renamed, by this flow or by the opposite one."""
         name = self.base.upstream_topic(topic)
-        if name is None or self.base.topic_source(topic) != self._alias:
+        if name is None or (source := self.base.topic_source(topic)) not in (self._alias, self._target):
             return name
-        return self._names.origin(name)
+        return self._names.origin(name) if source == self._alias else self._names.renamed(name)
 
     def original_topic(self, topic: str) -> str:
         """Return the name on the first cluster: a topic that was renamed is one of the source itself."""
@@ -307,6 +308,15 @@ class RenamingPolicy:
         """Ask the policy, by the name on the source."""
         return self.base.is_cycle(topic, target_alias)
 
+    def moved(self, topic: str) -> str:
+        """Return the name of a topic of the source on the target, without what the policy adds."""
+        name = self._names.renamed(topic)
+        return topic if name is None else name
+
+    def home(self, name: str) -> str | None:
+        """Return the topic of the source that has such a name on the target; None if there is none."""
+        return self._names.origin(name)
+
     def refusal(self, topic: str) -> str | None:
         """Return why a topic that the flow selects has no name of its own on the target, None if it has."""
         name = self._names.renamed(topic)
@@ -322,6 +332,9 @@ class RenamingPolicy:
         if hop in self._others and self.base.topic_source(name) != hop:
             return f"was replicated from {hop}, and its new name, {name}, would hide that; {self._names.advice}"
         return None
+
+    def _is_kept(self, topic: str) -> bool:
+        return topic == _EVERY_TOPIC or topic.startswith(OWN_TOPICS) or self._is_reserved(topic)
 
     def _is_reserved(self, topic: str) -> bool:
         return self.base.is_internal_topic(topic) or self.base.is_heartbeats_topic(topic)
@@ -343,8 +356,12 @@ def why_not_named(topic: str, policy: ReplicationPolicy) -> str | None:
 
 def keeps_names(policy: ReplicationPolicy, source_alias: str, topic: str) -> bool:
     """Whether the policy adds nothing to the name of a topic; `mirrorless.topics.rename` may change it."""
-    base = policy.base if isinstance(policy, RenamingPolicy) else policy
-    return base.format_remote_topic(source_alias, topic) == topic
+    return without_renaming(policy).format_remote_topic(source_alias, topic) == topic
+
+
+def without_renaming(policy: ReplicationPolicy) -> ReplicationPolicy:
+    """Return the policy that is applied to names after `mirrorless.topics.rename`."""
+    return policy.base if isinstance(policy, RenamingPolicy) else policy
 
 
 def policy_for(flow: Flow) -> ReplicationPolicy:
@@ -370,43 +387,3 @@ def base_policy_for(flow: Flow) -> ReplicationPolicy:
             raise
         reason = f"flow {flow.name}: this Java class only keeps topic names; set IdentityReplicationPolicy"
         raise ConfigurationError(reason, file=error.file, key=error.key, value=error.value) from None
-
-
-class LeftOut(Enum):
-    """Why a flow does not replicate a topic of its source."""
-
-    INTERNAL = "internal"
-    CYCLE = "cycle"
-    FILTER = "filter"
-    SERVICE = "service"
-    NAME = "name"
-
-
-def left_out(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> LeftOut | None:
-    """Return why a flow does not replicate this topic of its source, or None; `selects` is the flow's topic filter.
-
-    Rule (`MirrorSourceConnector.shouldReplicateTopic`): heartbeats pass the filter unless disabled (KIP-1089);
-    internal topics and cycles never pass. In addition, heartbeats that were on the source already do not pass
-    (KAFKA-9914): if another file uses another alias for the target, the target is not visible in their names.
-    """
-    if policy.is_internal_topic(topic):
-        return LeftOut.INTERNAL
-    if policy.is_cycle(topic, flow.target.alias):
-        return LeftOut.CYCLE
-    if policy.is_heartbeats_topic(topic) and carries_source(topic, flow=flow, policy=policy):
-        return LeftOut.CYCLE
-    wanted = selects(topic) or (flow.heartbeats_replication_enabled and policy.is_heartbeats_topic(topic))
-    return None if wanted else LeftOut.FILTER
-
-
-def carries_source(topic: str, *, flow: Flow, policy: ReplicationPolicy) -> bool:
-    """Whether the source's own alias is a hop in the name of its topic, as if the topic had been copied back."""
-    alias = flow.source.alias
-    if topic == policy.heartbeats_topic() or keeps_names(policy, alias, topic):  # then names have no hops
-        return False
-    return policy.is_cycle(topic, alias)
-
-
-def should_replicate(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> bool:
-    """Whether a flow replicates this topic of its source; see `left_out`."""
-    return left_out(topic, flow=flow, policy=policy, selects=selects) is None

@@ -22,6 +22,7 @@ LAYERS = (
     "name_filters",
     "renaming",
     "policy",
+    "selection",
     "filters",
     "modes",
     "loops",

@@ -13,7 +13,8 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.filters import replicated_topics, why_left_out
 from mirrorless.metadata.plan import divide
 from mirrorless.modes import Modes
-from mirrorless.policy import LeftOut, policy_for
+from mirrorless.policy import policy_for
+from mirrorless.selection import LeftOut
 from mirrorless.settings import load
 from mirrorless.settings.rename_rules import parse_rules
 
