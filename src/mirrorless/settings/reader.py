@@ -39,7 +39,7 @@ from mirrorless.settings.properties import ARROW, NOBODYS
 from mirrorless.settings.references import placeholder, refers, resolve
 from mirrorless.settings.refused_values import refused_values
 from mirrorless.settings.replication_cycles import together
-from mirrorless.settings.transforms import TRANSFORMS, refusal
+from mirrorless.settings.transforms import TRANSFORMS, refusal, routed
 from mirrorless.settings.values import boolean
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ class Reader:
     def _settings(self) -> Settings | None:
         self._entries = DeclaredProviders(self._entries, file=self._location).renamed()
         aliases = self._aliases()
+        self._entries, routers = routed(self._entries)
         named = NamedClusters.of(self._entries, aliases, self._enabled_pairs(aliases))
         self._entries, aliases = named.entries, named.aliases
         self._warnings += named.warnings
@@ -138,7 +139,7 @@ class Reader:
             match one.severity:
                 case "error":
                     listed = one.name.rpartition(".")[2] == TRANSFORMS
-                    reason = refusal(self._entries, one.name) if listed else one.reason
+                    reason = routers.get(one.name) or refusal(self._entries, one.name) if listed else one.reason
                     self._note(reason, key=one.name, entry=entry)
                 case "warning":
                     self._warnings.append(line)

@@ -1,7 +1,8 @@
 """Parses the rules of `mirrorless.topics.rename`: a pattern for a whole topic name, and the name it gets.
 
 A rule can be inverted, or it is refused: its pattern consists of literal text and groups, and the new name has each
-group once. So the new name contains everything that the pattern leaves open.
+group once. So the new name contains everything that the pattern leaves open. Outside groups a dot is a dot, with or
+without a backslash, which a properties file drops.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ARROW: Final = "->"
 LONGEST_NAME: Final = 249
 _MOST_GROUPS: Final = 3
 _LEGAL: Final = re.compile(r"[A-Za-z0-9._-]+")
-_LITERAL: Final = re.compile(r"\\([.\-_])|([A-Za-z0-9_-])")
+_LITERAL: Final = re.compile(r"\\([.\-_])|\[([.\-_])\]|([A-Za-z0-9._-])")
 _NEW_PART: Final = re.compile(r"\$([1-9])|([A-Za-z0-9._-]+)")
 # What a group may contain: nothing that depends on the text around the group. A class is one sign.
 _IN_GROUP: Final = re.compile(
@@ -120,10 +121,8 @@ def _parsed(text: str) -> RenameRule:
     new = _new_parts(text, name, len(groups))
     if compiled.groups != len(groups):
         raise _refusal(text, f"has a group in a group in {pattern}; write (?:...) for the inner one")
-    rule = RenameRule(text, compiled, groups, old, new)
-    if not groups:
-        # As in `topics`, a dot in a plain name is a dot.
-        rule = RenameRule(text, re.compile(re.escape(_filled(old, {}))), groups, old, new)
+    whole = "".join(re.escape(part) if isinstance(part, str) else f"({groups[part - 1].pattern})" for part in old)
+    rule = RenameRule(text, re.compile(whole, re.ASCII), groups, old, new)
     if (name := rule.only_name or "") and (reason := why_illegal(name)) is not None:
         raise _refusal(text, f"gives the name {name}, which {reason}")
     return rule
@@ -132,7 +131,7 @@ def _parsed(text: str) -> RenameRule:
 def _pattern_parts(text: str, pattern: str) -> tuple[tuple[str | int, ...], tuple[re.Pattern[str], ...]]:
     parts: list[str | int] = []
     groups: list[re.Pattern[str]] = []
-    has_groups, position, literal = "(" in pattern, 0, ""
+    position, literal = 0, ""
     while position < len(pattern):
         if pattern[position] == "(":
             end = _end_of_group(text, pattern, position)
@@ -141,18 +140,16 @@ def _pattern_parts(text: str, pattern: str) -> tuple[tuple[str | int, ...], tupl
             literal, position = "", end
             continue
         found = _LITERAL.match(pattern, position)
-        if found is None and (pattern[position] != "." or has_groups):
+        if found is None:
             raise _refusal(text, _open_part(pattern[position:]))
-        literal += "." if found is None else found[1] or found[2]
-        position += 1 if found is None else len(found[0])
+        literal += found[1] or found[2] or found[3]
+        position = found.end()
     if len(groups) > _MOST_GROUPS:
         raise _refusal(text, f"has {len(groups)} groups; at most {_MOST_GROUPS} are supported")
     return (*parts, literal) if literal else tuple(parts), tuple(groups)
 
 
 def _open_part(rest: str) -> str:
-    if rest[0] == ".":
-        return r"cannot be inverted: a '.' outside a group is any character; write '\.', or put it into a group"
     if rest[0] in "*+?{":
         return f"cannot be inverted: {rest[0]!r} repeats what is before it; put both into one group"
     return (
