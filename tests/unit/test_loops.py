@@ -268,13 +268,9 @@ def test_a_topic_that_comes_back_under_another_name_loops_if_it_is_copied_on(tmp
     assert Loops(settings(tmp_path, f"{flows}{rules}A->B.topics = orders\n").flows[0]).find(["orders"]) == {}
 
 
-def test_flows_that_skip_copies_know_a_topic_by_the_name_on_each_cluster(tmp_path: Path) -> None:
-    flows = (
-        enabled("A->B", "B->A")
-        + IDENTITY
-        + "mirrorless.both.directions = skip\nB->A.sync.topic.configs.enabled = false\n"
-    )
-    out, back = settings(tmp_path, f"{flows}A->B.mirrorless.topics.rename = orders -> o2\n", clusters="A, B").flows
-    assert [one.alias for one in Loops(out).skipped("orders")] == ["B"]
-    assert [one.alias for one in Loops(back).skipped("o2")] == ["A"]
+def test_a_topic_has_a_name_on_each_cluster(tmp_path: Path) -> None:
+    rules = "A->B.mirrorless.topics.rename = orders -> o2\n"
+    out, back, on = settings(tmp_path, enabled("A->B", "B->A", "B->C") + IDENTITY + rules).flows
     assert Loops(out).names("orders") == {"A": "orders", "B": "o2"}
+    assert Loops(back).names("o2") == {"A": "orders", "B": "o2"}
+    assert Loops(on).names("o2") == {"B": "o2"}

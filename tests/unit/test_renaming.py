@@ -332,3 +332,13 @@ def test_every_name_leads_back_to_its_topic(
         name = remote.removeprefix("A.")
         assert inverse.format_remote_topic("B", name) == f"B.{topic}"
         assert inverse.upstream_topic(f"B.{topic}") == name
+
+
+def test_flows_that_skip_copies_have_no_rules(tmp_path: Path) -> None:
+    text = "mirrorless.both.directions = skip\nB->A.sync.topic.configs.enabled = false\n"
+    with pytest.raises(ConfigurationError) as error:
+        flows(tmp_path, f"replication.policy.class = IdentityReplicationPolicy\n{text}", rules="a -> b")
+    assert str(error.value) == (
+        f"{tmp_path}/mm2.properties:6: A->B.mirrorless.topics.rename=a -> b: with mirrorless.both.directions=skip both "
+        "clusters have to have the same topic names; remove one of the two settings"
+    )

@@ -77,6 +77,11 @@ MODES: Final = (
         f"records that {DIRECTIONS}=skip does not copy would be holes; remove one of the two settings",
     ),
     Excluded(
+        RENAME,
+        lambda flow, _: bool(flow.topics_rename) and flow.directions == "skip" and _may_keep(flow),
+        f"with {DIRECTIONS}=skip both clusters have to have the same topic names; remove one of the two settings",
+    ),
+    Excluded(
         _OFFSETS,
         lambda flow, back: (
             back is not None
