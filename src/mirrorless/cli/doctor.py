@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Also try what mirrorless.offsets=identical needs, on a topic that is created on the target and deleted.",
 )
+@click.option("--show-ok", is_flag=True, help="List the checks that are ok too.")
 @json_option
 @verbose_option
 def doctor(
@@ -65,12 +66,13 @@ def doctor(
     deployment: str | None,
     functions: tuple[Function, ...],
     probe: bool,
+    show_ok: bool,
     as_json: bool,
 ) -> None:
     """Check that both ends of every flow are ready.
 
     Checks connections, rights, internal topics, limits and clocks of every flow of FILES, and writes nothing without
-    --probe. Prints a line for each check, and for each failed check what to change. With --aws checks what a deployment
+    --probe. Prints a line for each check that is not ok, and for each failed check what to change. With --aws checks what a deployment
     needs from AWS: network, secrets, concurrency, triggers and runs.
 
     Exit status 0: no check failed (warnings, and checks that could not run, do not count); 1: a check failed; 2: FILES
@@ -96,7 +98,7 @@ def doctor(
         for warning in warnings:
             warn(warning)
         for one_name, some in (*found.items(), *on_aws.items()):
-            _show(one_name, some)
+            _show(one_name, some, show_ok=show_ok)
         counts = Counter(one.status for one in every)
         click.echo(", ".join(_counted(counts[status], status) for status in Status))
     sys.exit(FOUND if any(one.status is Status.FAILED for one in every) else FINE)
@@ -139,14 +141,18 @@ def _together(findings: Sequence[Finding]) -> list[Finding]:
     return found
 
 
-def _show(name: str, findings: Sequence[Finding]) -> None:
+def _show(name: str, findings: Sequence[Finding], *, show_ok: bool) -> None:
     click.echo(name)
-    width = max((len(one.cluster or "") for one in findings), default=0)
-    for one in _together(findings):
+    shown = [one for one in findings if show_ok or one.status is not Status.OK]
+    width = max((len(one.cluster or "") for one in shown), default=0)
+    for one in _together(shown):
         status = click.style(f"{one.status:11}", fg=_COLOURS[one.status])
         click.echo(f"  {status}  {one.cluster or '':{width}}  {one.check}: {one.text}")
         if one.fix is not None:
             click.echo(f"  {'':11}  {'':{width}}  -> {one.fix}")
+    if fine := len(findings) - len(shown):
+        status = click.style(f"{Status.OK:11}", fg=_COLOURS[Status.OK])
+        click.echo(f"  {status}  {fine} check{'s' if fine > 1 else ''}; --show-ok lists {'them' if fine > 1 else 'it'}")
 
 
 _COLOURS = {Status.OK: "green", Status.WARNING: "yellow", Status.FAILED: "red", Status.NOT_CHECKED: None}
