@@ -92,6 +92,7 @@ def test_topics_are_copied_failed_over_to_and_failed_back_from(world: World, num
     close_fence(settings)
     write(world.source, here, "c")
     world.copy_to_the_end()
+    checkpoint(settings.flow(world.flow))
     verified(world, world.flow)
     expected = [f"{what} {one}".encode() for what in "abc" for one in range(3)]
     for topic in (here[0], here[-1]):
