@@ -8,12 +8,21 @@ nothing. Each filter can be replaced by a custom class, built with `of(flow)`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from mirrorless.policy import LeftOut, left_out, policy_for
+from mirrorless.name_filters import (
+    GroupFilter,
+    NameFilter,
+    PatternFilter,
+    TopicFilter,
+    group_filter_for,
+    topic_filter_for,
+)
+from mirrorless.policy import policy_for, why_not_named
+from mirrorless.selection import LeftOut, left_out
 from mirrorless.service_topics import examined_on, service_of
 from mirrorless.settings.classes import build
-from mirrorless.settings.patterns import Patterns, compile_patterns, plain_name
+from mirrorless.settings.patterns import compile_patterns, plain_name
 
 if TYPE_CHECKING:
     import re
@@ -34,14 +43,6 @@ __all__ = [
 ]
 
 
-class NameFilter(Protocol):
-    """The interface of filters of topics and of consumer groups."""
-
-    def selects(self, name: str) -> bool:
-        """Whether the filter selects this name."""
-        ...
-
-
 class ConfigFilter(Protocol):
     """The interface of filters of topic configs, by their names."""
 
@@ -52,57 +53,6 @@ class ConfigFilter(Protocol):
     def selects_default(self, name: str) -> bool:
         """Whether a config at its default on the source is set on the target, instead of the target's default."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class _NameFilter:
-    """Names that match one of `include` and none of `exclude`; ValueError for a pattern that does not compile."""
-
-    include: Sequence[str]
-    exclude: Sequence[str]
-    _included: Patterns = field(init=False, repr=False, compare=False)
-    _excluded: Patterns = field(init=False, repr=False, compare=False)
-    _key: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        for name, patterns in (("include", self.include), ("exclude", self.exclude)):
-            object.__setattr__(self, name, tuple(patterns))
-            object.__setattr__(self, f"_{name}d", Patterns(patterns))
-
-    def selects(self, name: str) -> bool:
-        """Whether the filter selects this name."""
-        return self.refusal(name) is None
-
-    def refusal(self, name: str) -> str | None:
-        """Return why the filter does not select this name, or None."""
-        if not self._included.match(name):
-            return f"no pattern of {self._key} matches"
-        excluding = self._excluded.first(name)
-        return None if excluding is None else f"{excluding} of {self._key}.exclude matches"
-
-
-class TopicFilter(_NameFilter):
-    """The topics that a flow selects, before policy and cycles are checked."""
-
-    __slots__ = ()
-    _key = "topics"
-
-    @classmethod
-    def of(cls, flow: Flow) -> Self:
-        """Build the filter from `topics` and `topics.exclude`."""
-        return cls(flow.topics, flow.topics_exclude)
-
-
-class GroupFilter(_NameFilter):
-    """The consumer groups whose offsets a flow translates."""
-
-    __slots__ = ()
-    _key = "groups"
-
-    @classmethod
-    def of(cls, flow: Flow) -> Self:
-        """Build the filter from `groups` and `groups.exclude`."""
-        return cls(flow.groups, flow.groups_exclude)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,37 +81,16 @@ class ConfigPropertyFilter:
         return self.defaults
 
 
-_SELECTS: Final = ("selects",)
-
-
-class _BuildsNameFilter(Protocol):
-    def of(self, flow: Flow) -> NameFilter: ...
-
-
 class _BuildsConfigFilter(Protocol):
     def of(self, flow: Flow) -> ConfigFilter: ...
 
 
-_TOPIC_FILTERS: Final[dict[str, _BuildsNameFilter]] = {"DefaultTopicFilter": TopicFilter}
-_GROUP_FILTERS: Final[dict[str, _BuildsNameFilter]] = {"DefaultGroupFilter": GroupFilter}
 _CONFIG_FILTERS: Final[dict[str, _BuildsConfigFilter]] = {"DefaultConfigPropertyFilter": ConfigPropertyFilter}
-
-
-def topic_filter_for(flow: Flow) -> NameFilter:
-    """Build the class that `topic.filter.class` names; raises ConfigurationError if it cannot be imported."""
-    text = flow.topic_filter_class
-    return build(flow, key="topic.filter.class", text=text, built_in=_TOPIC_FILTERS, methods=_SELECTS)
-
-
-def group_filter_for(flow: Flow) -> NameFilter:
-    """Build the class that `group.filter.class` names; raises ConfigurationError if it cannot be imported."""
-    text = flow.group_filter_class
-    return build(flow, key="group.filter.class", text=text, built_in=_GROUP_FILTERS, methods=_SELECTS)
 
 
 def config_filter_for(flow: Flow) -> ConfigFilter:
     """Build the class that `config.property.filter.class` names; raises ConfigurationError if it cannot be imported."""
-    text, methods = flow.config_property_filter_class, (*_SELECTS, "selects_default")
+    text, methods = flow.config_property_filter_class, ("selects", "selects_default")
     return build(flow, key="config.property.filter.class", text=text, built_in=_CONFIG_FILTERS, methods=methods)
 
 
@@ -180,7 +109,9 @@ def why_left_out(flow: Flow) -> Callable[[str], tuple[LeftOut, str] | None]:
     def ask(topic: str) -> tuple[LeftOut, str] | None:
         kind = left_out(topic, flow=flow, policy=policy, selects=topics.selects)
         match kind:
-            case None | LeftOut.SERVICE:
+            case None if (reason := why_not_named(topic, policy)) is not None:
+                return LeftOut.NAME, reason
+            case None | LeftOut.SERVICE | LeftOut.NAME:
                 why = "the target's own has a topic of this name too; name it in topics to copy it"
                 return None if (whose := service(topic)) is None else (LeftOut.SERVICE, f"state of {whose}; {why}")
             case LeftOut.INTERNAL:
@@ -189,7 +120,7 @@ def why_left_out(flow: Flow) -> Callable[[str], tuple[LeftOut, str] | None]:
                 on_target = policy.is_cycle(topic, flow.target.alias)
                 return kind, f"was already replicated from {(flow.target if on_target else flow.source).alias}"
             case LeftOut.FILTER:
-                told = topics.refusal(topic) if isinstance(topics, _NameFilter) else None
+                told = topics.refusal(topic) if isinstance(topics, PatternFilter) else None
                 return kind, told or f"{flow.topic_filter_class} does not select it"
 
     return ask

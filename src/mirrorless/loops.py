@@ -1,7 +1,8 @@
 """Finds topics that flows of one file would replicate in a loop, because each flow keeps the topic's name.
 
 With `IdentityReplicationPolicy`, or any policy that keeps names, B cannot distinguish the records that A->B copied from
-its own, and B->A copies them back. The rule uses names only; no I/O.
+its own, and B->A copies them back. The rule uses names only; no I/O. A topic that is renamed on its way is followed
+under the name that it has on each cluster.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from mirrorless.errors import LoopError
 from mirrorless.filters import replicated_topics
 from mirrorless.modes import Modes
-from mirrorless.policy import DefaultReplicationPolicy, policy_for
+from mirrorless.policy import DefaultReplicationPolicy, keeps_names, policy_for, without_renaming
 from mirrorless.settings.patterns import FIXED, plain_name
 
 if TYPE_CHECKING:
@@ -25,10 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One flow of a cycle, and whether it replicates a topic under its own name."""
+    """One flow of a cycle: `there` is the name that a topic of its source has on its target, without a prefix.
+
+    It is None for a topic that the flow does not replicate; `here` is the other way round.
+    """
 
     flow: Flow
-    keeps: Callable[[str], bool]
+    there: Callable[[str], str | None]
+    here: Callable[[str], str | None]
 
 
 class Loops:
@@ -43,6 +48,7 @@ class Loops:
         """The flows that lead back to the source, by name."""
         self.elsewhere = [end for alias, end in others.items() if alias not in ends]
         """The clusters of these flows that are no end of this one."""
+        self._name_here = modes.name_here
         self._skips, self._other_turn = modes.skips_copies, modes.other_turn
         on_circle = (flow, *flow.circle) if flow.circle else ()
         self._steps = [step for one in on_circle if (step := _step(one)) is not None]
@@ -57,8 +63,10 @@ class Loops:
         """Return those of the topics that would loop, each with the flows of its loop, this one first."""
         found: dict[str, tuple[Flow, ...]] = {}
         if self.possible:
-            for topic in sorted(set(topics)):
-                path = self._path([step.flow for step in self._steps if step.keeps(topic)])
+            every = set(topics)
+            every |= {topic for name in every if (topic := self._name_here(name)) is not None}
+            for topic in sorted(every):
+                path = self._path(self._with(topic))
                 if path is not None:
                     found[topic] = path
         return found
@@ -71,7 +79,7 @@ class Loops:
         """
         if not self._skips:
             return ()
-        flows = [step.flow for step in self._steps if step.keeps(topic)]
+        flows = self._with(topic)
         if self._flow not in flows:
             return ()
         here, there = self._flow.source.alias, self._flow.target.alias
@@ -87,8 +95,44 @@ class Loops:
                 path=tuple(one.name for one in path),
                 topic=topic,
                 more=len(found) - 1,
-                lacking=self._lacking([step.flow for step in self._steps if step.keeps(topic)]),
+                lacking=self._lacking(self._with(topic)),
             )
+
+    def names(self, topic: str) -> dict[str, str]:
+        """Return the names of a topic of the source, by the alias of each cluster that flows connect with it.
+
+        Where flows lead to it comes first. A flow back to a cluster under another name is followed no further.
+        """
+        found = {self._flow.source.alias: topic}
+        for directions in ((True,), (True, False)):
+            ahead = list(found)
+            for alias in ahead:
+                for step, is_forward in product(self._steps, directions):
+                    ends = step.flow.source.alias, step.flow.target.alias
+                    here, there = ends if is_forward else (ends[1], ends[0])
+                    if here != alias or there in found:
+                        continue
+                    name = step.there(found[alias]) if is_forward else step.here(found[alias])
+                    if name is not None:
+                        found[there] = name
+                        ahead.append(there)
+        return found
+
+    def _with(self, topic: str) -> list[Flow]:
+        """Return the flows that replicate a topic of the source, under the name that it has on their sources.
+
+        One that brings it back under another name, which is not replicated further, closes no loop.
+        """
+        names = self.names(topic)
+        found: list[Flow] = []
+        for step in self._steps:
+            there = step.there(names.get(step.flow.source.alias, topic))
+            if there is None:
+                continue
+            is_home = step.flow.target.alias == self._flow.source.alias
+            if not is_home or there == topic or any(one.flow is self._flow and one.there(there) for one in self._steps):
+                found.append(step.flow)
+        return found
 
     def undecided(self) -> tuple[Flow, ...] | None:
         """Return flows of a cycle whose patterns may all match one topic; whether it exists, only the clusters know."""
@@ -140,10 +184,18 @@ class Loops:
 
 def _step(flow: Flow) -> _Step | None:
     policy = policy_for(flow)
-    if type(policy) is DefaultReplicationPolicy:
+    if type(without_renaming(policy)) is DefaultReplicationPolicy:
         return None
-    replicates, alias = replicated_topics(flow), flow.source.alias
-    return _Step(flow, lambda topic: policy.format_remote_topic(alias, topic) == topic and replicates(topic))
+    replicates, alias, modes = replicated_topics(flow), flow.source.alias, Modes(flow)
+
+    def there(topic: str) -> str | None:
+        return modes.name_there(topic) if keeps_names(policy, alias, topic) and replicates(topic) else None
+
+    def here(name: str) -> str | None:
+        topic = modes.name_here(name)
+        return None if topic is None or there(topic) is None else topic
+
+    return _Step(flow, there, here)
 
 
 def _is_open(flow: Flow) -> bool:

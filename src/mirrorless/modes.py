@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.filters import replicated_topics
-from mirrorless.policy import policy_for
+from mirrorless.policy import RenamingPolicy, keeps_names, policy_for
 from mirrorless.settings.patterns import compile_patterns
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class Modes:
 
     @cached_property
     def keeps_names(self) -> bool:
-        """Whether remote topics have the names of their source topics."""
-        return self._policy.format_remote_topic(self._flow.source.alias, _SAMPLE) == _SAMPLE
+        """Whether remote topics have the names of their source topics, or those that rules give, and no prefix."""
+        return keeps_names(self._policy, self._flow.source.alias, _SAMPLE)
 
     @cached_property
     def keeps_any_offsets(self) -> bool:
@@ -46,7 +46,12 @@ class Modes:
         return self._flow.offsets == "identical"
 
     def keeps_offsets(self, topic: str) -> bool:
-        """Whether the remote records of a source topic get the source's offsets; heartbeats never do."""
+        """Whether the remote records of a source topic get the source's offsets; heartbeats never do.
+
+        A flow with the inverse of the opposite flow's rules has the patterns for that flow's topics.
+        """
+        if self._flow.inverts is not None:
+            topic = self.name_there(topic)
         patterns = compile_patterns(self._flow.offsets_identical_topics) if self.keeps_any_offsets else ()
         return any(one.fullmatch(topic) for one in patterns) and not self._policy.is_heartbeats_topic(topic)
 
@@ -99,6 +104,14 @@ class Modes:
         """The flow in the other direction if groups return from its remote topics; translators know other ways back."""
         return None if self.other_turn is not None or self.shares_topics else self.other_direction
 
+    def name_there(self, topic: str) -> str:
+        """Return what applications of the target call a topic of the source after a move."""
+        return self._policy.moved(topic) if isinstance(self._policy, RenamingPolicy) else topic
+
+    def name_here(self, topic: str) -> str | None:
+        """Return what applications of the source call a topic of the target's; None if they have none of that name."""
+        return self._policy.home(topic) if isinstance(self._policy, RenamingPolicy) else topic
+
     def second_names(self, topics: Iterable[str]) -> list[str]:
         """Return the topics that have two names on the target after a move: their own beside the remote topic's."""
         return [] if self.keeps_names else list(topics)
@@ -106,7 +119,8 @@ class Modes:
     def appends_to(self, topics: Iterable[str]) -> bool:
         """Whether some of these topics of the target are, or may be, remote topics of the flow."""
         if self.keeps_names:
-            return any(map(replicated_topics(self._flow), topics))
+            here = (name for topic in topics if (name := self.name_here(topic)) is not None)
+            return any(map(replicated_topics(self._flow), here))
         return any(self._policy.topic_source(topic) == self._flow.source.alias for topic in topics)
 
     @property

@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import re
 from dataclasses import KW_ONLY, dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from mirrorless.errors import ConfigurationError
+from mirrorless.renaming import Renaming
+from mirrorless.service_topics import service_of
 from mirrorless.settings.classes import build
+from mirrorless.settings.rename_rules import why_illegal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from mirrorless.settings import Flow
 
 __all__ = ["DefaultReplicationPolicy", "IdentityReplicationPolicy", "ReplicationPolicy", "policy_for"]
 
 HEARTBEATS: Final = "heartbeats"
+_EVERY_TOPIC: Final = "*"
+"""The name in an ACL, which is no topic's."""
+OWN_TOPICS: Final = ("mirrorless-", "mirrorless.")
+"""How topics begin that this program makes for itself on the source, to be copied."""
 
 
 class _Buildable(Protocol):
@@ -236,7 +242,139 @@ _KEEPS_NAMES: Final = re.compile(
 _METHODS: Final = tuple(name for name in vars(ReplicationPolicy) if not name.startswith("_"))
 
 
+class RenamingPolicy:
+    """A policy, applied to the names that `mirrorless.topics.rename` gives: for every caller the same interface.
+
+    What brokers, services and this program keep for themselves has its own name. Names with the hops of other clusters
+    are judged before they are renamed, and no rule may hide a hop.
+    """
+
+    def __init__(self, flow: Flow, base: ReplicationPolicy) -> None:
+        self.base = base
+        self._alias, self._target = flow.source.alias, flow.target.alias
+        self._others = frozenset(flow.aliases) - {self._alias}
+        self._own = frozenset({flow.offset_storage_topic, flow.dead_letter_topic})
+        self._names = Renaming(flow, keeps=self._is_kept)
+        if (wrong := self._names.never(self._reserved_for)) is not None:
+            raise wrong
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:
+        """Rename the topic, then apply the policy."""
+        name = self._names.renamed(topic) if source_alias == self._alias else topic
+        return self.base.format_remote_topic(source_alias, topic if name is None else name)
+
+    def topic_source(self, topic: str) -> str | None:
+        """Return the alias that the policy reads in the name."""
+        return self.base.topic_source(topic)
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """Return the name one hop up, as it was before it was renamed, by this flow or by the opposite one."""
+        name = self.base.upstream_topic(topic)
+        if name is None or (source := self.base.topic_source(topic)) not in (self._alias, self._target):
+            return name
+        return self._names.origin(name) if source == self._alias else self._names.renamed(name)
+
+    def original_topic(self, topic: str) -> str:
+        """Return the name on the first cluster: a topic that was renamed is one of the source itself."""
+        name = self.base.upstream_topic(topic)
+        upstream = self.upstream_topic(topic)
+        return self.base.original_topic(topic) if upstream in (None, name) else upstream
+
+    def heartbeats_topic(self) -> str:
+        """Return the policy's."""
+        return self.base.heartbeats_topic()
+
+    def offset_syncs_topic(self, alias: str) -> str:
+        """Return the policy's."""
+        return self.base.offset_syncs_topic(alias)
+
+    def checkpoints_topic(self, alias: str) -> str:
+        """Return the policy's."""
+        return self.base.checkpoints_topic(alias)
+
+    def is_heartbeats_topic(self, topic: str) -> bool:
+        """Ask the policy."""
+        return self.base.is_heartbeats_topic(topic)
+
+    def is_checkpoints_topic(self, topic: str) -> bool:
+        """Ask the policy."""
+        return self.base.is_checkpoints_topic(topic)
+
+    def is_internal_topic(self, topic: str) -> bool:
+        """Ask the policy."""
+        return self.base.is_internal_topic(topic)
+
+    def is_cycle(self, topic: str, target_alias: str) -> bool:
+        """Ask the policy, by the name on the source."""
+        return self.base.is_cycle(topic, target_alias)
+
+    def moved(self, topic: str) -> str:
+        """Return the name of a topic of the source on the target, without what the policy adds."""
+        name = self._names.renamed(topic)
+        return topic if name is None else name
+
+    def home(self, name: str) -> str | None:
+        """Return the topic of the source that has such a name on the target; None if there is none."""
+        return self._names.origin(name)
+
+    def refusal(self, topic: str) -> str | None:
+        """Return why a topic that the flow selects has no name of its own on the target, None if it has."""
+        name = self._names.renamed(topic)
+        if name is None or (clash := self._names.clash(topic, name)) is not None:
+            return self._names.nameless(topic) if name is None else clash
+        if name == topic:
+            return None
+        if (reason := why_illegal(name)) is not None:
+            return f"would be named {name}, which {reason}; {self._names.advice}"
+        if (owner := self._reserved_for(name)) is not None:
+            return f"would be named {name}, an internal topic of {owner}; {self._names.advice}"
+        hop = self.base.topic_source(topic)
+        if hop in self._others and self.base.topic_source(name) != hop:
+            return f"was replicated from {hop}, and its new name, {name}, would hide that; {self._names.advice}"
+        return None
+
+    def _is_kept(self, topic: str) -> bool:
+        return topic == _EVERY_TOPIC or topic.startswith(OWN_TOPICS) or self._is_reserved(topic)
+
+    def _is_reserved(self, topic: str) -> bool:
+        return self.base.is_internal_topic(topic) or self.base.is_heartbeats_topic(topic)
+
+    def _reserved_for(self, name: str) -> str | None:
+        """Return what keeps topics of this name for itself; the name is one before the policy."""
+        remote = self.base.format_remote_topic(self._alias, name)
+        if name.startswith((*OWN_TOPICS, "mm2-")) or remote in self._own:
+            return "this program"
+        if self._is_reserved(name) or self._is_reserved(remote):
+            return "Kafka, Connect or MirrorMaker"
+        return service_of(name) if remote == name else None
+
+
+def why_not_named(topic: str, policy: ReplicationPolicy) -> str | None:
+    """Return why a topic that the flow selects has no name on the target, None if it has."""
+    return policy.refusal(topic) if isinstance(policy, RenamingPolicy) else None
+
+
+def keeps_names(policy: ReplicationPolicy, source_alias: str, topic: str) -> bool:
+    """Whether the policy adds nothing to the name of a topic; `mirrorless.topics.rename` may change it."""
+    return without_renaming(policy).format_remote_topic(source_alias, topic) == topic
+
+
+def without_renaming(policy: ReplicationPolicy) -> ReplicationPolicy:
+    """Return the policy that is applied to names after `mirrorless.topics.rename`."""
+    return policy.base if isinstance(policy, RenamingPolicy) else policy
+
+
 def policy_for(flow: Flow) -> ReplicationPolicy:
+    """Build the policy that a flow names, for the names that `mirrorless.topics.rename` gives topics.
+
+    Raises ConfigurationError for a class that cannot be imported or lacks a method, and for rules that cannot be
+    followed.
+    """
+    base = base_policy_for(flow)
+    return RenamingPolicy(flow, base) if flow.topics_rename or flow.inverts is not None else base
+
+
+def base_policy_for(flow: Flow) -> ReplicationPolicy:
     """Build the policy that a flow names: a built-in one by its Java name, or a custom class by import path.
 
     Raises ConfigurationError for a class that cannot be imported or lacks a method.
@@ -249,41 +387,3 @@ def policy_for(flow: Flow) -> ReplicationPolicy:
             raise
         reason = f"flow {flow.name}: this Java class only keeps topic names; set IdentityReplicationPolicy"
         raise ConfigurationError(reason, file=error.file, key=error.key, value=error.value) from None
-
-
-class LeftOut(Enum):
-    """Why a flow does not replicate a topic of its source."""
-
-    INTERNAL = "internal"
-    CYCLE = "cycle"
-    FILTER = "filter"
-    SERVICE = "service"
-
-
-def left_out(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> LeftOut | None:
-    """Return why a flow does not replicate this topic of its source, or None; `selects` is the flow's topic filter.
-
-    Rule (`MirrorSourceConnector.shouldReplicateTopic`): heartbeats pass the filter unless disabled (KIP-1089);
-    internal topics and cycles never pass. In addition, heartbeats that were on the source already do not pass
-    (KAFKA-9914): if another file uses another alias for the target, the target is not visible in their names.
-    """
-    if policy.is_internal_topic(topic):
-        return LeftOut.INTERNAL
-    if policy.is_cycle(topic, flow.target.alias):
-        return LeftOut.CYCLE
-    if policy.is_heartbeats_topic(topic) and carries_source(topic, flow=flow, policy=policy):
-        return LeftOut.CYCLE
-    wanted = selects(topic) or (flow.heartbeats_replication_enabled and policy.is_heartbeats_topic(topic))
-    return None if wanted else LeftOut.FILTER
-
-
-def carries_source(topic: str, *, flow: Flow, policy: ReplicationPolicy) -> bool:
-    """Whether the source's own alias is a hop in the name of its topic, as if the topic had been copied back."""
-    alias = flow.source.alias
-    keeps_name = policy.format_remote_topic(alias, topic) == topic  # then names have no hops
-    return topic != policy.heartbeats_topic() and not keeps_name and policy.is_cycle(topic, alias)
-
-
-def should_replicate(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> bool:
-    """Whether a flow replicates this topic of its source; see `left_out`."""
-    return left_out(topic, flow=flow, policy=policy, selects=selects) is None

@@ -24,10 +24,18 @@ _GIVES_UP_MS = 3_000
 
 @dataclass(frozen=True)
 class Clients:
-    """How applications connect: their addresses instead of those in the switch file, and librdkafka's settings."""
+    """How applications connect: their addresses instead of those in the switch file, and librdkafka's settings.
+
+    `names` are the topics that have another name on one of the clusters, by the cluster as the switch file names it.
+    """
 
     addresses: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def named(self, switch: Path, topic: str) -> str:
+        """The name of a topic on the cluster that the switch file names."""
+        return self.names.get(switch.read_text().strip(), {}).get(topic, topic)
 
     def of(self, switch: Path) -> dict[str, str]:
         """Settings for the cluster that the switch file names."""
@@ -65,6 +73,7 @@ class Writer(threading.Thread):
         """Write until `stop`."""
         servers: dict[str, str] = {}
         producer: Producer | None = None
+        topic = self._topic
         blocked_at: float | None = None
         while not self._over.is_set():
             began = time.monotonic()
@@ -74,7 +83,8 @@ class Writer(threading.Thread):
             now = self._clients.of(self._switch)
             if producer is None or now != servers:
                 servers, producer = now, self._producer(now)
-            if self._window(producer):
+                topic = self._clients.named(self._switch, self._topic)
+            if self._window(producer, topic):
                 if blocked_at is not None:
                     self.blocked_s.append(time.monotonic() - blocked_at)
                     blocked_at = None
@@ -100,7 +110,7 @@ class Writer(threading.Thread):
             }
         )
 
-    def _window(self, producer: Producer) -> bool:
+    def _window(self, producer: Producer, topic: str) -> bool:
         """Write a batch to each partition, and count what was acknowledged in its order."""
         acknowledged: dict[int, int] = defaultdict(int)
         failed: set[int] = set()
@@ -117,7 +127,7 @@ class Writer(threading.Thread):
             for partition, first in enumerate(self.written):
                 for number in range(first, first + self._each):
                     producer.produce(
-                        *(self._topic, b"%d" % number, b"%d" % partition), partition=partition, on_delivery=delivered
+                        *(topic, b"%d" % number, b"%d" % partition), partition=partition, on_delivery=delivered
                     )
             producer.flush(_GIVES_UP_MS / 1000 + 1)
         except KafkaException as error:  # without WRITE on any topic, no producer gets an id (KIP-679)
@@ -153,7 +163,7 @@ class GroupReader(threading.Thread):
                     **servers,
                 }
             )
-            consumer.subscribe(self._topics)
+            consumer.subscribe([self._clients.named(self._switch, topic) for topic in self._topics])
             while not self._over.is_set() and self._clients.of(self._switch) == servers:
                 self._take(consumer)
             consumer.close()

@@ -67,11 +67,14 @@ class Applications:
         keeps_names: bool = False,
         takes_turns: bool = False,
         shares_topics: bool = False,
+        renames: bool = False,
         rate: int = 600,
         groups: int = GROUPS,
     ) -> None:
         self.world = world
         self.topic = world.topic(PARTITIONS)
+        self.there = f"v2.{self.topic}" if renames else self.topic
+        """What applications call the topic on the target."""
         self.switch = world.folder / "bootstrap"
         back = f"{world.target_alias}->{world.source_alias}"
         keeps_names = keeps_names or takes_turns or shares_topics
@@ -84,7 +87,8 @@ class Applications:
                 if takes_turns
                 else {}
             ),
-            **({f"{back}.enabled": "true", f"{back}.topics": self.topic} if both else {}),
+            **({f"{back}.enabled": "true", f"{back}.topics": self.there} if both else {}),
+            **({f"{world.flow}.mirrorless.topics.rename": f"({self.topic}) -> v2.$1"} if renames else {}),
             # As with `.*`, the filters select the copies of the other side too.
             **({} if keeps_names else {f"{one}.topics": f".*{self.topic}" for one in (world.flow, back)}),
             **(
@@ -104,17 +108,18 @@ class Applications:
         }
         world.write_settings(**self.settings)
         self.switch.write_text(world.source.bootstrap_servers)
-        clients = Clients()
+        renamed = [world.remote(self.there), f"{world.target_alias}.{self.topic}"]
+        names = {world.target.bootstrap_servers: {self.topic: self.there}}
+        clients = Clients(names=names)
         if log_in:
             addresses = {one.bootstrap_servers: one.secure_servers("APP") for one in (world.source, world.target)}
-            clients = Clients(addresses, LOGIN)
+            clients = Clients(addresses, LOGIN, names)
         self.groups = [f"{self.topic}-{number}" for number in range(groups)]
         if log_in:
             self.grant()
         self.writer = Writer(self.switch, self.topic, PARTITIONS, rate, clients)
-        renamed = [world.remote(self.topic), f"{world.target_alias}.{self.topic}"]
-        names = [self.topic, *([] if keeps_names else renamed)]
-        self.readers = [GroupReader(self.switch, group, names, clients) for group in self.groups]
+        topics = [self.topic, *([] if keeps_names else renamed)]
+        self.readers = [GroupReader(self.switch, group, topics, clients) for group in self.groups]
 
     def grant(self) -> None:
         """Give the user of applications rights on the source, and nowhere else."""

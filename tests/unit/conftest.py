@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from mirrorless import known_topics
 from mirrorless.kafka_python.event_loop import EventLoop
 
 if TYPE_CHECKING:
@@ -63,6 +64,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if took > LIMIT_S and not is_property and not any(item.nodeid.startswith(f"tests/unit/{file}") for file in LONGER):
         pytest.fail(f"took {took:.2f} s of CPU; a unit test takes {USUAL_S} s; exceptions are listed in {__file__}")
     return result
+
+
+@pytest.fixture(autouse=True)
+def nothing_known_of_topics() -> None:
+    """A process knows of topics what it has seen; tests have the same addresses."""
+    known_topics.forget()
 
 
 @pytest.fixture

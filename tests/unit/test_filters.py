@@ -20,7 +20,7 @@ from mirrorless.filters import (
     topic_filter_for,
     why_left_out,
 )
-from mirrorless.policy import LeftOut
+from mirrorless.selection import LeftOut
 from mirrorless.settings import Cluster, Flow
 from mirrorless.settings.patterns import Patterns, compile_patterns
 

@@ -245,3 +245,32 @@ def test_one_of_three_clusters_has_the_configs_of_all(tmp_path: Path) -> None:
     text += "".join(f"{flow}.sync.topic.configs.enabled = false\n" for flow in ("B->A", "B->C", "C->A", "C->B"))
 
     assert len(settings(tmp_path, text).flows) == 6
+
+
+def test_a_topic_that_is_renamed_on_its_way_loops_under_both_names(tmp_path: Path) -> None:
+    rules = "A->B.mirrorless.topics.rename = orders -> orders.v2\n"
+    flows = enabled("A->B", "B->A") + IDENTITY + rules
+    out, back = settings(tmp_path, flows, clusters="A, B").flows
+    assert paths(Loops(out).find(["orders"])) == {"orders": ["A->B", "B->A"]}
+    assert paths(Loops(out).find(["orders.v2"])) == {"orders": ["A->B", "B->A"]}
+    assert paths(Loops(back).find(["orders.v2"])) == {"orders.v2": ["B->A", "A->B"]}
+    out, back = settings(tmp_path, f"{flows}B->A.topics = orders\n", clusters="A, B").flows
+    assert Loops(out).find(["orders", "orders.v2"]) == {}
+    assert Loops(back).find(["orders", "orders.v2"]) == {}
+
+
+def test_a_topic_that_comes_back_under_another_name_loops_if_it_is_copied_on(tmp_path: Path) -> None:
+    flows = enabled("A->B", "B->C", "C->A") + IDENTITY
+    rules = "A->B.mirrorless.topics.rename = (.*) -> v.$1\n"
+    assert paths(Loops(settings(tmp_path, flows + rules).flows[0]).find(["orders"])) == {
+        "orders": ["A->B", "B->C", "C->A"]
+    }
+    assert Loops(settings(tmp_path, f"{flows}{rules}A->B.topics = orders\n").flows[0]).find(["orders"]) == {}
+
+
+def test_a_topic_has_a_name_on_each_cluster(tmp_path: Path) -> None:
+    rules = "A->B.mirrorless.topics.rename = orders -> o2\n"
+    out, back, on = settings(tmp_path, enabled("A->B", "B->A", "B->C") + IDENTITY + rules).flows
+    assert Loops(out).names("orders") == {"A": "orders", "B": "o2"}
+    assert Loops(back).names("o2") == {"A": "orders", "B": "o2"}
+    assert Loops(on).names("o2") == {"B": "o2"}

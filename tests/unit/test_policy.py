@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorless.errors import ConfigurationError
-from mirrorless.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, policy_for, should_replicate
+from mirrorless.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, policy_for
+from mirrorless.selection import should_replicate
 from mirrorless.settings import Cluster, Flow
 
 DOTS = DefaultReplicationPolicy()

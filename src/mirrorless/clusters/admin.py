@@ -14,6 +14,7 @@ from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters import clients, first_contact, outages
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.known_topics import note_topics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,6 +128,7 @@ class Admin:
             raise self.failure(error) from error
         self._connected.has_answered = True
         self._heard.forget()
+        note_topics(self._servers, found.topics.keys())
         return found
 
     def _first(self, timeout_s: float) -> ClusterMetadata:

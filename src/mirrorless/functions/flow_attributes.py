@@ -92,8 +92,8 @@ def attributes(settings: Settings, properties: FlowProperties) -> dict[str, str]
         "SourceAuthentication": authentication(flow.source),
         "TargetAlias": flow.target.alias,
         "TargetAuthentication": authentication(flow.target),
-        "RemoteTopics": policy_for(flow).format_remote_topic(flow.source.alias, topics),
-        "ReverseRemoteTopics": policy_for(flow).format_remote_topic(flow.target.alias, reverse_topics),
+        "RemoteTopics": _remote(flow, flow.source.alias, topics),
+        "ReverseRemoteTopics": _remote(back or flow, flow.target.alias, reverse_topics),
         "Topics": topics,
         "Groups": _pattern(properties.groups, flow.groups if _is_default(flow.group_filter_class) else ANY),
         "ReverseTopics": reverse_topics,
@@ -117,6 +117,12 @@ def attributes(settings: Settings, properties: FlowProperties) -> dict[str, str]
         **_trigger("OffsetSyncs", syncs.name, syncs.cluster, flow, properties),
         **_trigger("Heartbeats", replicated_heartbeats(flow), flow.target, flow, properties),
     }
+
+
+def _remote(flow: Flow, alias: str, topics: str) -> str:
+    """Return the IAM pattern of the remote topics; the names that rules give to several topics may begin anyhow."""
+    renames = bool(flow.topics_rename) or flow.inverts is not None
+    return policy_for(flow).format_remote_topic(alias, "*" if renames and "*" in topics else topics)
 
 
 def _selected(flow: Flow) -> Sequence[str]:

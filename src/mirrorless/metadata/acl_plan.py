@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.filters import replicated_topics
 from mirrorless.metadata.actions import Action, AddAcl, ForgetAcl, Problem, RemoveAcl
-from mirrorless.policy import policy_for
+from mirrorless.policy import policy_for, without_renaming
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,7 +120,9 @@ class _AclRules:
 
     def renamed(self, acl: Acl) -> Acl:
         everything = (acl.permission, acl.operation) == ("ALLOW", "ALL")
-        topic = self.policy.format_remote_topic(self.flow.source.alias, acl.topic)
+        # No prefix is that of names that rules give: those are only granted topic by topic.
+        policy = self.policy if acl.pattern == "LITERAL" else without_renaming(self.policy)
+        topic = policy.format_remote_topic(self.flow.source.alias, acl.topic)
         return replace(acl, topic=topic, operation="READ" if everything else acl.operation)
 
 
@@ -153,7 +155,7 @@ def _wanted(
                 covered = [topic for topic in remote if topic.startswith(acl.topic)]
                 if not covered:
                     continue
-                if not all(remote[topic].startswith(one.topic) for topic in covered):
+                if {topic for topic, name in remote.items() if name.startswith(one.topic)} != set(covered):
                     problems.append(Problem(topic=acl.topic, reason=f"no prefix matches the remote topics of: {acl}"))
                     continue
             case _:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.clusters.acls import Acl
-    from mirrorless.policy import LeftOut
+    from mirrorless.selection import LeftOut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from mirrorless.clusters.acls import Acl, NoAcls, topic_acls
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.filters import replicated_topics
+from mirrorless.modes import Modes
 from mirrorless.operation_log.records import merged
 from mirrorless.operation_log.topic import OperationTopic
 
@@ -81,14 +82,16 @@ def unexplained_fences(flow: Flow, ends: Mapping[str, Admin]) -> list[str]:
                 found[cluster.alias] = some
     if not found:
         return []
-    operations, selects = merged(found), replicated_topics(flow)
+    operations, selects, modes = merged(found), replicated_topics(flow), Modes(flow)
     # Those of other files, which may have other aliases for a cluster, explain fences too.
     others = {one.request.source for one in operations.by_id.values()} - {flow.source.alias, flow.target.alias}
     lines: list[str] = []
     for cluster in clusters:
         explained = {topic for alias in (cluster.alias, *others) for topic in operations.fenced_on(alias)}
         admin = ends[cluster.alias]
-        topics = {topic for topic in partition_counts(admin.metadata()) if selects(topic)} - explained
+        names = partition_counts(admin.metadata())
+        here = {name: name if cluster is flow.source else modes.name_here(name) for name in names}
+        topics = {name for name, topic in here.items() if topic is not None and selects(topic)} - explained
         configs, _ = topic_configs(admin, topics)
         acls = topic_acls(cluster)
         for topic in sorted(topics):

@@ -11,7 +11,8 @@ from mirrorless.clusters.replication_factors import reduced_factors, usable_fact
 from mirrorless.errors import ConfigurationError
 from mirrorless.filters import why_left_out
 from mirrorless.metadata.actions import Action, CreateTopic, GrowTopic, LeftOutTopic
-from mirrorless.policy import carries_source, policy_for
+from mirrorless.policy import policy_for
+from mirrorless.selection import carries_source
 from mirrorless.settings.patterns import plain_name
 
 if TYPE_CHECKING:

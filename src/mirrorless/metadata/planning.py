@@ -43,6 +43,7 @@ from mirrorless.metadata.service_records import examine_records, unread_note
 from mirrorless.metadata.state_topics import look_at
 from mirrorless.metadata.timestamp_limits import with_lifted_limits
 from mirrorless.operation_log.topic import OPERATIONS_TOPIC
+from mirrorless.selection import LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -108,8 +109,12 @@ class MetadataPlanner:
         self._fences = standing_fences(flow, admins.target) if OPERATIONS_TOPIC in self._target else NO_FENCES
         self._brokers = broker_count(source), broker_count(target)
         self._target_metadata = target
+        if copied is not None and (flow.topics_rename or flow.inverts is not None):
+            copied.prepare()  # which of two topics of one name was copied
         self._unread = examine_records(flow, admins.source, self._source)
-        self._remote, self._left_out = divide(flow, self._source)
+        self._remote, left_out = divide(flow, self._source)
+        self._left_out = tuple(one for one in left_out if one.kind is not LeftOut.NAME)
+        self._nameless = [Problem(topic=one.topic, reason=one.reason) for one in left_out if one.kind is LeftOut.NAME]
         self._blind = [
             *_problems(undescribed(source), f"cannot be described on {flow.source.alias}", uncopied=True),
             *_problems(undescribed(target), f"cannot be described on {flow.target.alias}", uncopied=True),
@@ -140,10 +145,11 @@ class MetadataPlanner:
             source=self._brokers[0],
             target=self._brokers[1],
         )
+        nameless = self._nameless if Part.TOPICS in wanted else ()
         plan = Plan(
             actions=actions,
             left_out=self._left_out,
-            problems=(*self._blind, *(problem for one in plans for problem in one.problems)),
+            problems=(*self._blind, *nameless, *(problem for one in plans for problem in one.problems)),
             notes=(
                 *(() if self._source else (blank,)),
                 *(named_in_vain(self._flow, self._source) if self._source else ()),

@@ -34,6 +34,9 @@ class CreatedAgain:
 class Copied(Protocol):
     """Knows which source topics a flow copied."""
 
+    def prepare(self) -> None:
+        """Read which these are ahead of the first question; what fails is reported later."""
+
     def created_again(self, partitions: Mapping[str, int]) -> CreatedAgain:
         """Return which of the source topics in `partitions` (topic and partition count) were recreated."""
 

@@ -54,13 +54,15 @@ class TurnTranslator(Translator):
         super().__init__(flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log)
         modes = Modes(flow)
         assert modes.other_turn is not None
-        self._begins_stopped = modes.begins_stopped
+        self._begins_stopped, self._name_there = modes.begins_stopped, modes.name_there
         self._inverse = InverseTranslator(modes.other_turn, source=target, target=source)
 
     def refresh(self, places: Iterable[TopicPartition], *, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Read the current state of these source partitions, and of their copies by the opposite flow."""
         places = list(places)
-        return super().refresh(places, stopping=stopping) and self._inverse.refresh(places, stopping=stopping)
+        return super().refresh(places, stopping=stopping) and self._inverse.refresh(
+            map(self._there, places), stopping=stopping
+        )
 
     def translate(self, wanted: Mapping[TopicPartition, Collection[int]], *, deadline: float) -> Answers:
         """Translate upstream offsets; walks end at the monotonic time `deadline`.
@@ -76,10 +78,12 @@ class TurnTranslator(Translator):
                 (ours if turns[place].at(offset).mine else theirs)[place].add(offset)
         answers = super().translate(ours, deadline=deadline)
         if theirs:
-            inverse = self._inverse.translate(theirs, deadline=deadline)
+            there = {self._there(place): place for place in theirs}
+            inverse = self._inverse.translate({name: theirs[place] for name, place in there.items()}, deadline=deadline)
             self.walked.records += self._inverse.walked_records
             self.walked.troubles += self._inverse.troubles
-            for place, by_offset in inverse.items():
+            for name, by_offset in inverse.items():
+                place = there[name]
                 answers.setdefault(place, {}).update(
                     {offset: self._on_target(place, turns[place].at(offset), one) for offset, one in by_offset.items()}
                 )
@@ -91,6 +95,10 @@ class TurnTranslator(Translator):
     def turn_starts(self, place: TopicPartition) -> list[int]:
         """Return where the flow's turns began on the source; before each the target may have a tail."""
         return [start for start, _ in turn_begins(self.progress.get(place))]
+
+    def _there(self, place: TopicPartition) -> TopicPartition:
+        """Return a partition as it is named on the target, of which the opposite flow is a source."""
+        return self._name_there(place[0]), place[1]
 
     def _on_target(self, place: TopicPartition, stretch: Stretch, answer: Translated | Unknown) -> Translated | Unknown:
         """Complete an answer of the opposite flow's map: within the target's log, or where the stretch begins."""
@@ -104,8 +112,8 @@ class TurnTranslator(Translator):
         return inside_log(answer, self._target_starts.get(place, 0))
 
     def _turns(self, place: TopicPartition) -> Turns:
-        opposite_known = self._inverse.translator.progress.get(place)
-        is_void = self._inverse.translator.why_not(place) is not None
+        opposite_known = self._inverse.translator.progress.get(self._there(place))
+        is_void = self._inverse.translator.why_not(self._there(place)) is not None
         return Turns.of(
             turn_begins(self.progress.get(place)),
             [] if is_void else [(there, here) for here, there in turn_begins(opposite_known)],

@@ -93,7 +93,8 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
             yield f"  drain: waits for open transactions and the copy, at most {terms.drain_timeout_s:g} s"
         else:
             topics = [topic for topic in copied_topics(flow, target_admin) if wants(topic)]
-        missing = [topic for topic in Modes(flow).second_names(topics) if topic not in there]
+        modes = Modes(flow)
+        missing = [topic for topic in modes.second_names(topics) if modes.name_there(topic) not in there]
         lag = sum(one.not_copied or 0 for one in forecast.forecasts)
         read = f"{count_of(again, 'record')} would be read again now"
         if skipped:

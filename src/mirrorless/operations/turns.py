@@ -78,14 +78,15 @@ def start_paused(settings: Settings, names: Iterable[str], *, by: OperationWrite
 
 
 def copied_ends(context: OperationContext, *, drained: bool) -> Ends:
-    """Return where the copies of the stopped flow end on the target: from there on the opposite flow copies.
+    """Return where the copies of the stopped flow end on the target, by its names: there the opposite flow begins.
 
     After a drain it is where the flow's offset map ends, by which it was drained, so that what was written to the
     target by others comes back too; without one, where the logs end.
     """
-    flow, counts = context.forward, context.recorded_counts()
+    flow, counts, name_there = context.forward, context.recorded_counts(), Modes(context.forward).name_there
     places = places_of(counts)
-    ends = _replicated_ends(context, places)
+    logs = _replicated_ends(context, [(name_there(topic), number) for topic, number in places])
+    ends = {(topic, number): logs[name_there(topic), number] for topic, number in places}
     if drained:
         with closing(Translator(flow, source=context.source, target=context.target)) as translator:
             translator.refresh(places)
@@ -95,7 +96,7 @@ def copied_ends(context: OperationContext, *, drained: bool) -> Ends:
             for place in places:
                 if runs := translator.line(place).runs:
                     ends[place] = min(ends[place], runs[-1].end_downstream)
-    return {topic: [ends[topic, number] for number in range(count)] for topic, count in counts.items()}
+    return {name_there(topic): [ends[topic, number] for number in range(count)] for topic, count in counts.items()}
 
 
 def _replicated_ends(context: OperationContext, places: list[TopicPartition]) -> dict[TopicPartition, int]:
@@ -134,8 +135,10 @@ def newest_epochs(flow: Flow, starts: Mapping[str, list[int]]) -> Ends:
 
 
 def reserved_starts(flow: Flow, ends: Ends) -> Ends:
-    """Return where the next turn begins in topics that keep their offsets: after the reserved ones."""
-    exact = sorted(Modes(flow).keeps_offsets_in_turns(ends))
+    """Return where the next turn begins in topics of the target that keep their offsets: after the reserved ones."""
+    modes = Modes(flow)
+    here = {topic: name for name in ends if (topic := modes.name_here(name)) is not None}
+    exact = sorted(here[topic] for topic in modes.keeps_offsets_in_turns(here))
     return {topic: [end + RESERVED_OFFSETS for end in ends[topic]] for topic in exact}
 
 
@@ -161,7 +164,8 @@ def start_turn(
     admin = Admin(flow.target)
     for failed in one_pass(flow, [Part.TOPICS]).failures:  # its internal topics
         raise ClusterError(f"cannot create {failed.action.topic}: {failed.error}", cluster=flow.target.alias)
-    there = partition_counts(admin.metadata()).keys() & partition_counts(Admin(flow.source).metadata()).keys()
+    on_target, name_there = partition_counts(admin.metadata()), Modes(flow).name_there
+    there = {topic for topic in partition_counts(Admin(flow.source).metadata()) if name_there(topic) in on_target}
     now, exact = newest_epochs(flow, starts), Modes(flow).keeps_offsets_in_turns(starts.keys() - emptied)
     with closing(Resetter(flow)) as resetter:
         for topic in sorted(starts.keys() & there):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
@@ -16,6 +16,7 @@ from mirrorless.progress.topic_ids import copied_id, created_again
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.metadata.planning import Admins
     from mirrorless.progress.records import Known
@@ -34,6 +35,7 @@ class CopiedTopics:
         """Read the progress ahead of `created_again`, which reports what fails."""
         with suppress(ClusterUnavailable):
             self._topic().read()
+            learn_renamed(self._flow, self._admins.source)
 
     def known(self) -> Mapping[TopicPartition, Known]:
         """Return the progress of all partitions; nothing where it may not be read. Raises `ClusterUnavailable`."""
@@ -75,6 +77,16 @@ class CopiedTopics:
         """Close the connection."""
         if self._progress is not None:
             self._progress.close()
+
+
+def learn_renamed(flow: Flow, source: Admin) -> None:
+    """Read which topics the opposite flow has copied, if this one gives them their names back.
+
+    Raises `ClusterUnavailable`.
+    """
+    if flow.inverts is not None:
+        with closing(ProgressTopic(flow.inverts, source, must_exist=False)) as opposite:
+            opposite.read()
 
 
 def _is_refused(error: ClusterUnavailable) -> bool:

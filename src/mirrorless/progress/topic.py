@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.replay import Replay
+from mirrorless.known_topics import note_copied
 from mirrorless.progress.records import Known, Progress, parse
 from mirrorless.progress.recovery import lacking
 from mirrorless.progress.run_marks import is_mark
@@ -34,6 +35,7 @@ class ProgressTopic:
     """
 
     def __init__(self, flow: Flow, admin: Admin, *, must_exist: bool = True) -> None:
+        self._renaming = flow if flow.topics_rename else None
         self._alias = flow.progress_alias
         self._connector = flow.connector_name
         self._known: dict[TopicPartition, Known] = {}
@@ -70,6 +72,8 @@ class ProgressTopic:
         self.complete = self._replay.complete
         if not self.complete:
             return self._known
+        if self._renaming is not None:
+            note_copied(self._renaming, {topic for topic, _ in self._known})
         if self._before is not None:
             self._note_others_since(self._before)
             if self._topic_id is not None and self._topic_id != self._replay.topic_id:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 DIRECTIONS: Final = "mirrorless.both.directions"
 SEPARATOR: Final = "replication.policy.separator"
+RENAME: Final = "mirrorless.topics.rename"
 _ACTIVE: Final = "mirrorless.active.cluster"
 _OFFSETS: Final = "mirrorless.offsets"
 _SYNC: Final = "sync.topic.configs.enabled"
@@ -76,6 +77,11 @@ MODES: Final = (
         f"records that {DIRECTIONS}=skip does not copy would be holes; remove one of the two settings",
     ),
     Excluded(
+        RENAME,
+        lambda flow, _: bool(flow.topics_rename) and flow.directions == "skip" and _may_keep(flow),
+        f"with {DIRECTIONS}=skip both clusters have to have the same topic names; remove one of the two settings",
+    ),
+    Excluded(
         _OFFSETS,
         lambda flow, back: (
             back is not None
@@ -99,9 +105,15 @@ class SettingRefusal(NamedTuple):
 
 
 def refused_combinations(flows: Sequence[Flow]) -> Iterator[SettingRefusal]:
-    """Yield what cannot be: the combinations of `MODES`, and flows that set the configs of the same topics."""
+    """Yield what cannot be: the combinations of `MODES`, flows that set the configs of the same topics, and rules."""
     for flow in flows:
         back = next((one for one in flows if (one.source, one.target) == (flow.target, flow.source)), None)
+        if back is not None and flow.topics_rename and back.topics_rename and flows.index(back) < flows.index(flow):
+            reason = (
+                f"{back.name} has rules too, and the way back has their inverse by itself; set {RENAME} for one of "
+                f"the two flows only, as in {back.name}.{RENAME}"
+            )
+            yield SettingRefusal(flow.name, RENAME, reason)
         for one in MODES if flow.circle else ():
             if one.applies(flow, back):
                 yield SettingRefusal(flow.name, one.key, one.reason.format(back="" if back is None else back.name))

@@ -33,6 +33,7 @@ from mirrorless.settings.values import (
     OnGap,
     Patterns,
     PositiveInt,
+    Renames,
     Scope,
     Seconds,
     Separator,
@@ -104,6 +105,10 @@ class Flow(Frozen):
         True, alias="replication.policy.internal.topic.separator.enabled"
     )
     """Whether internal topics use the separator too (KIP-949)."""
+    topics_rename: Renames = Field((), alias="mirrorless.topics.rename")
+    """Names of topics before the policy is applied: rules `pattern -> name`, separated by commas, each for the whole
+    name; the first that matches counts, and `$1` is the pattern's first group. The flow in the other direction has the
+    inverse by itself."""
     # Always with dots, whatever the separator: this topic is Connect's, not the policy's.
     offset_storage_topic: Annotated[Text, Scope.WORKER] = Field(
         default_factory=_offset_storage_topic, alias="offset.storage.topic"
@@ -266,6 +271,7 @@ class Flow(Frozen):
     _other_aliases: tuple[str, ...] = PrivateAttr(default=())
     _circle: tuple[Flow, ...] = PrivateAttr(default=())
     _beside: tuple[Flow, ...] = PrivateAttr(default=())
+    _inverts: Flow | None = PrivateAttr(default=None)
 
     @property
     def name(self) -> str:
@@ -301,6 +307,17 @@ class Flow(Frozen):
     def beside(self) -> tuple[Flow, ...]:
         """The file's other enabled flows to the same target."""
         return self._beside
+
+    @property
+    def inverts(self) -> Flow | None:
+        """The flow in the other direction if it renames topics: this one gives them their names back."""
+        return self._inverts
+
+    def inverting(self, other: Flow) -> Flow:
+        """Return this flow with the inverse of the rules of the flow in the other direction."""
+        flow = self.model_copy()
+        flow._inverts = other
+        return flow
 
     def among(self, *, aliases: Iterable[str], circle: Iterable[Flow], beside: Iterable[Flow] = ()) -> Flow:
         """Return this flow with what the rest of the file adds: the aliases of `clusters`, `circle` and `beside`."""

@@ -40,7 +40,7 @@ from mirrorless.settings.properties import ARROW, NOBODYS
 from mirrorless.settings.references import placeholder, refers, resolve
 from mirrorless.settings.refused_values import refused_values
 from mirrorless.settings.replication_cycles import together
-from mirrorless.settings.transforms import TRANSFORMS, refusal
+from mirrorless.settings.transforms import TRANSFORMS, refusal, routed
 from mirrorless.settings.values import boolean
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Reader:
         self._entries = DeclaredProviders(self._entries, file=self._location).renamed()
         aliases = self._aliases()
         archives = Archives.of(self._entries, aliases)
-        self._entries = archives.entries
+        self._entries, routers = routed(archives.entries)
         named = NamedClusters.of(self._entries, aliases, self._enabled_pairs(aliases))
         self._entries, aliases = named.entries, named.aliases
         self._warnings += named.warnings
@@ -141,7 +141,7 @@ class Reader:
             match one.severity:
                 case "error":
                     listed = one.name.rpartition(".")[2] == TRANSFORMS
-                    reason = refusal(self._entries, one.name) if listed else one.reason
+                    reason = routers.get(one.name) or refusal(self._entries, one.name) if listed else one.reason
                     self._note(reason, key=one.name, entry=entry)
                 case "warning":
                     self._warnings.append(line)

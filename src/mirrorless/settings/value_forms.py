@@ -11,7 +11,7 @@ from mirrorless.settings.client_meanings import CLIENT_MEANINGS
 from mirrorless.settings.field_docs import kind_of
 from mirrorless.settings.masking import is_secret
 from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS
-from mirrorless.settings.values import ACL_PATTERNS, PATTERNS, TEXT
+from mirrorless.settings.values import ACL_PATTERNS, PATTERNS, RENAMES, TEXT
 from mirrorless.settings.vocabulary import CLUSTER_ALIASES
 
 if TYPE_CHECKING:
@@ -69,7 +69,12 @@ def _forms() -> Mapping[str, ValueForm]:
     found = {_CLUSTERS: ValueForm.LIST, BOOTSTRAP_SERVERS: ValueForm.LIST, "enabled": ValueForm.WORD}
     for key, field in {**FLOW_KEYS, **WORKER_KEYS, **SOURCE_CLIENT_KEYS}.items():
         words = kind_of(field)
-        lists = {PATTERNS.words: ValueForm.PATTERNS, ACL_PATTERNS.words: ValueForm.LIST, TEXT.words: ValueForm.TEXT}
+        lists = {
+            PATTERNS.words: ValueForm.PATTERNS,
+            ACL_PATTERNS.words: ValueForm.LIST,
+            RENAMES.words: ValueForm.LIST,
+            TEXT.words: ValueForm.TEXT,
+        }
         found[key] = lists.get(words, ValueForm.WORD)
     for key, (kind, _, _) in CLIENT_MEANINGS.items():
         words_of = {"whole number": ValueForm.WORD, "true or false": ValueForm.WORD, "list": ValueForm.LIST}

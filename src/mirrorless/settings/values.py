@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 from mirrorless.settings.impossible_patterns import never_in_a_name
 from mirrorless.settings.masking import MaskedMapping
 from mirrorless.settings.patterns import compile_patterns, split_list
+from mirrorless.settings.rename_rules import parse_rules
 
 
 def _split(value: object) -> object:
@@ -38,6 +39,11 @@ def _excluding(patterns: tuple[str, ...]) -> tuple[str, ...]:
                 "a backslash is written twice, elements are separated by commas, and comments have their own line"
             )
     return patterns
+
+
+def _renaming(rules: tuple[str, ...]) -> tuple[str, ...]:
+    parse_rules(",".join(rules))
+    return rules
 
 
 def _whole(value: object) -> object:
@@ -186,10 +192,12 @@ class Scope(Enum):
 
 PATTERNS = ValueType("list of patterns")
 ACL_PATTERNS = ValueType("literal, prefixed or both")
+RENAMES = ValueType("list of rules, pattern -> name")
 TEXT = ValueType("text")
 
 Patterns = Annotated[tuple[str, ...], PATTERNS, BeforeValidator(_split), AfterValidator(_compilable)]
 ExcludedTopics = Annotated[Patterns, AfterValidator(_excluding)]
+Renames = Annotated[tuple[str, ...], RENAMES, BeforeValidator(_split), AfterValidator(_renaming)]
 Boolean = Annotated[bool, ValueType("true or false"), BeforeValidator(boolean)]
 PositiveInt = Annotated[
     int, ValueType("whole number, 1 or more"), BeforeValidator(_whole), AfterValidator(_at_least(1))

@@ -14,7 +14,7 @@ from mirrorless.clusters.consumers import first_records
 from mirrorless.metadata import service_records
 from mirrorless.metadata.planning import Admins, MetadataPlanner, Part
 from mirrorless.metadata.service_records import examine_records, replicated_on
-from mirrorless.policy import LeftOut
+from mirrorless.selection import LeftOut
 from tests.support.metadata import discover_topics
 from tests.support.secured import MIRROR
 

@@ -11,7 +11,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.errors import SameClusterError
 from mirrorless.metadata.actions import CreateTopic
 from mirrorless.metadata.planning import Admins, MetadataPlanner, switched_on
-from mirrorless.policy import LeftOut
+from mirrorless.selection import LeftOut
 from tests.support.metadata import discover_topics
 from tests.support.secured import MIRROR, VIEWER
 

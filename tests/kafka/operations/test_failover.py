@@ -171,13 +171,14 @@ def test_flows_that_take_turns_leave_a_tail_on_the_old_cluster(own_world: World)
     assert replicated
 
 
+@pytest.mark.parametrize("renames", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["", "renamed"])
 @pytest.mark.parametrize("how", [pytest.param("leave", marks=pytest.mark.nightly), "reset"])
 def test_a_stranded_tail_is_left_or_the_old_topic_is_emptied(
-    world: World, how: str, monkeypatch: pytest.MonkeyPatch
+    world: World, how: str, monkeypatch: pytest.MonkeyPatch, *, renames: bool
 ) -> None:
     """The first attempt is aborted: what it began is not done twice."""
-    applications = Applications(world, {"mirrorless.fence.quiet.seconds": "0.2"}, takes_turns=True)
-    topic = applications.topic
+    applications = Applications(world, {"mirrorless.fence.quiet.seconds": "0.2"}, takes_turns=True, renames=renames)
+    topic, there = applications.topic, applications.there
     fill(world.source, topic, [b"%d" % number for number in range(300)], partitions=PARTITIONS)
     settings = load(str(world.file))
     world.copy_to_the_end()
@@ -185,8 +186,8 @@ def test_a_stranded_tail_is_left_or_the_old_topic_is_emptied(
     checkpoint(settings.flow(world.flow))
     fill(world.source, topic, [b"%d" % number for number in range(300, 330)], partitions=PARTITIONS)
     assert run.begin(settings, OperationKind.FAILOVER, world.target_alias, Terms()).error is None
-    fill(world.target, topic, [b"%d" % number for number in range(1000, 1060)], partitions=PARTITIONS)
-    commit(world.target, f"{topic}-1", {(topic, 1): 110})
+    fill(world.target, there, [b"%d" % number for number in range(1000, 1060)], partitions=PARTITIONS)
+    commit(world.target, f"{topic}-1", {(there, 1): 110})
     monkeypatch.setattr(stranded_tail, "_ACTIVE_S", 0.0)  # the writer of the tail has just ended
     terms = Terms(stranded=how)
     with monkeypatch.context() as patched:
@@ -197,8 +198,8 @@ def test_a_stranded_tail_is_left_or_the_old_topic_is_emptied(
     ended = run.begin(settings, OperationKind.FAILBACK, world.source_alias, terms)
     assert ended.error is None, ended
     ours, theirs = (
-        [[int(one.value or b"") for one in read(cluster, topic).get(number, ())] for number in range(PARTITIONS)]
-        for cluster in (world.source, world.target)
+        [[int(one.value or b"") for one in read(cluster, name).get(number, ())] for number in range(PARTITIONS)]
+        for cluster, name in ((world.source, topic), (world.target, there))
     )
     tail = [list(range(300 + number, 330, PARTITIONS)) for number in range(PARTITIONS)]
     first, later = ([some[:100] for some in theirs], [some[100:] for some in theirs])

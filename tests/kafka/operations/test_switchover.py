@@ -77,9 +77,10 @@ def test_there_and_back_with_rights_of_their_own(world: World) -> None:
     assert applications.writer.errors <= {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "_PURGE_QUEUE"}
 
 
-def test_there_and_back_and_there_without_a_pause(world: World) -> None:
+@pytest.mark.parametrize("renames", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["", "renamed"])
+def test_there_and_back_and_there_without_a_pause(world: World, *, renames: bool) -> None:
     """Fence `config`, filters that select the copies too: groups return from them, and go there again."""
-    applications = Applications(world)
+    applications = Applications(world, renames=renames)
     with applications.running():
         for target in (world.target_alias, world.source_alias, world.target_alias):
             report = applications.move(target)
@@ -262,9 +263,10 @@ def test_topics_that_move_alone_have_a_file_with_other_aliases(world: World, tmp
         assert [len(some) for some in read(world.target, one.topic).values()] == [110] * PARTITIONS
 
 
-def test_flows_that_take_turns_move_there_and_back(world: World) -> None:
+@pytest.mark.parametrize("renames", [False, True], ids=["", "renamed"])
+def test_flows_that_take_turns_move_there_and_back(world: World, *, renames: bool) -> None:
     """Kept names in both directions: one log on both clusters; each group continues where it was, both times."""
-    applications = Applications(world, {"mirrorless.fence": "acl"}, takes_turns=True, log_in=True)
+    applications = Applications(world, {"mirrorless.fence": "acl"}, takes_turns=True, log_in=True, renames=renames)
     back = f"{world.target_alias}->{world.source_alias}"
     with applications.running():
         status, _, said = applications.command("switchover", "--to", world.source_alias, "--yes")
@@ -284,7 +286,7 @@ def test_flows_that_take_turns_move_there_and_back(world: World) -> None:
         assert [shown["flows"][flow]["state"] for flow in (world.flow, back)] == ["stopped", "running"], shown
         applications.check()
         eventually(lambda: plain_records(world.source, applications.topic) == applications.writer.written)
-    assert plain_records(world.target, applications.topic) == applications.writer.written
+    assert plain_records(world.target, applications.there) == applications.writer.written
 
 
 def plain_records(cluster: EmbeddedCluster, topic: str) -> list[int]:

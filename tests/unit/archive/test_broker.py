@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 from mirrorless.archive.broker import ArchiveBroker
 from mirrorless.archive.object_store import open_store
@@ -45,16 +45,13 @@ def offsets(broker: ArchiveBroker, isolation: str) -> list[int]:
             "isolation.level": isolation,
         }
     )
-    found: list[int] = []
     until = time.monotonic() + 20
     consumer.assign([TopicPartition("orders", 0, OFFSET_BEGINNING)])
-    is_over = False
-    while not is_over and time.monotonic() < until:
-        for message in consumer.consume(100, timeout=0.2):
-            is_over = is_over or message.error() is not None
-            found += [] if message.error() else [message.offset() or 0]
+    came = list[Message]()
+    while not (came and came[-1].error()) and time.monotonic() < until:
+        came += consumer.consume(100, timeout=0.2)
     consumer.close()
-    return found
+    return [message.offset() or 0 for message in came if not message.error()]
 
 
 def test_a_consumer_reads_committed_records_at_their_offsets(broker: ArchiveBroker) -> None:

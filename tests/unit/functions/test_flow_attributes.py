@@ -122,3 +122,16 @@ def test_where_lambda_cannot_log_in_there_is_no_trigger(
 )
 def test_a_rate_is_whole_minutes_as_eventbridge_has_it(seconds: int, expected: str) -> None:
     assert rate(seconds) == expected
+
+
+def test_rights_cover_the_names_that_rules_give(tmp_path: Path) -> None:
+    text = (
+        "clusters=a,c\na.bootstrap.servers=x:1\nc.bootstrap.servers=z:1\na->c.enabled=true\nc->a.enabled=true\n"
+        "a->c.mirrorless.topics.rename=(.*) -> v2.$1\n"
+    )
+    for topics, reverse, there, back in (
+        ("orders*", "v2.orders*", "a.*", "c.*"),
+        ("orders", "v2.orders", "a.v2.orders", "c.orders"),
+    ):
+        found = attributes(settings(tmp_path, text), properties(Flow="a->c", Topics=topics, ReverseTopics=reverse))
+        assert (found["RemoteTopics"], found["ReverseRemoteTopics"]) == (there, back)

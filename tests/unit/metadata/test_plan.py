@@ -11,7 +11,8 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.metadata.actions import CreateTopic, GrowTopic, LeftOutTopic
 from mirrorless.metadata.plan import divide, named_in_vain, plan_topics, replicated
 from mirrorless.metadata.topic_creation import _requests
-from mirrorless.policy import DefaultReplicationPolicy, LeftOut
+from mirrorless.policy import DefaultReplicationPolicy
+from mirrorless.selection import LeftOut
 from mirrorless.settings import Cluster, Flow
 
 FLOW = Flow(

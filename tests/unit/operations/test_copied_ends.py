@@ -9,11 +9,13 @@ import pytest
 
 from mirrorless.operations import turns
 from mirrorless.operations.steps.context import StepFailed
+from mirrorless.settings import Cluster, Flow
 
 if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
 
 PLACE = ("t", 0)
+FLOW = Flow(source=Cluster(alias="A", bootstrap_servers="a:1"), target=Cluster(alias="B", bootstrap_servers="b:1"))
 
 
 class Target:
@@ -31,7 +33,7 @@ class Target:
         context = cast(
             "OperationContext",
             SimpleNamespace(
-                forward=SimpleNamespace(target=SimpleNamespace(alias="B")),
+                forward=FLOW,
                 target=cast("Any", metadata),
                 recorded_counts=lambda: {"t": 1},
                 wait=self.wait,

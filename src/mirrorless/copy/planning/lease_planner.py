@@ -31,6 +31,7 @@ from mirrorless.kafka_python.errors import KafkaError, RetriableError
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.service_records import replicated_on
 from mirrorless.metadata.state_topics import progress_topic
+from mirrorless.progress.copied_topics import learn_renamed
 from mirrorless.progress.recovery import create_again, write_again
 from mirrorless.progress.skipped_origins import SkippedOrigins
 from mirrorless.progress.source_notes import is_new, starts_at_latest
@@ -187,6 +188,7 @@ class LeasePlanner:
         ids = ends_of(flow, source=self._source, target=self._target, at_source=source, at_target=target)
         counts = PartitionCounts(partition_counts(source), partition_counts(target))
         refuse_loops(flow, counts.source.keys() | counts.target.keys())
+        learn_renamed(flow, self._source)
         remote = replicated_on(flow, self._source, counts.source)
         copied = counts.copied(remote)
         places = [(topic, partition) for topic, count in copied.items() for partition in range(count)]

@@ -23,13 +23,13 @@ from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.service_records import examine_records
-from mirrorless.policy import LeftOut
 from mirrorless.progress.epoch_kind import EpochKind
 from mirrorless.progress.records import Announcement
 from mirrorless.progress.source_notes import discovered, is_new
 from mirrorless.progress.topic import ProgressTopic
 from mirrorless.progress.writer import ProgressWriter
 from mirrorless.protocol import cluster_client
+from mirrorless.selection import LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,6 +12,7 @@ from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import replicated_topics
 from mirrorless.metadata.config_plan import creation_config
 from mirrorless.metadata.serverless import target_filter
+from mirrorless.modes import Modes
 from mirrorless.offsets.failover_plan import failover_plan, newest_timestamps
 from mirrorless.operation_log.records import EVERYTHING
 from mirrorless.operations.results import count_of
@@ -136,7 +137,8 @@ class FailoverGroupsStep(GroupsStep):
         forecast = failover_plan(context.forward, groups=context.wants_group, asks_source=record["source_answers"])
         context.warnings += forecast.troubles
         policy, remote = policy_for(context.forward), set(record["remote"].values())
-        home = {policy.original_topic(topic) for topic in record["remote"]}
+        modes = Modes(context.forward)
+        home = {name for topic in record["remote"] for name in (policy.original_topic(topic), modes.name_there(topic))}
         everything = context.request.topics == EVERYTHING
         return moves(
             context,

@@ -15,6 +15,7 @@ from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for
 from mirrorless.formats import Checkpoint
 from mirrorless.metadata.plan import replicated
+from mirrorless.modes import Modes
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.offsets.checkpoints import write_checkpoints
 from mirrorless.offsets.failover_plan import failover_plan, skipped_by_group, skipping
@@ -174,8 +175,9 @@ def _selected(context: OperationContext) -> set[str] | None:
     if context.request.topics == EVERYTHING:
         return None
     counts = context.recorded_counts()
-    policy = policy_for(context.forward)
-    return {*replicated(context.forward, counts).values(), *(policy.original_topic(topic) for topic in counts)}
+    policy, modes = policy_for(context.forward), Modes(context.forward)
+    own = {name for topic in counts for name in (policy.original_topic(topic), modes.name_there(topic))}
+    return {*replicated(context.forward, counts).values(), *own}
 
 
 def _wait_for_members(context: OperationContext) -> dict[str, int]:

@@ -51,19 +51,20 @@ class OpenStep(OperationStep):
         if not named_twice and "fence" in context.operation.steps:
             _refuse_new(context, counts)
         there = partition_counts(context.target.metadata())
-        missing = [topic for topic in named_twice if topic not in there]
+        names = {topic: modes.name_there(topic) for topic in counts}
+        missing = [topic for topic in named_twice if names[topic] not in there]
         fewer = [
-            f"{topic} has {count_of(there[topic], 'partition')} on {context.forward.target.alias}, and {count} on "
-            f"{context.forward.source.alias}: keys map to other partitions"
+            f"{names[topic]} has {count_of(there[names[topic]], 'partition')} on {context.forward.target.alias}, and "
+            f"{count} on {context.forward.source.alias}: keys map to other partitions"
             for topic, count in counts.items()
-            if topic in there and there[topic] != count
+            if there.get(names[topic], count) != count
         ]
         acls = self._acls(context, counts)
         configs = self._configs(context, missing)
         return {
-            "create": {topic: [counts[topic], config] for topic, config in configs.items()},
+            "create": {names[topic]: [counts[topic], config] for topic, config in configs.items()},
             "acls": {kind.name: [asdict(acl) for acl in some] for kind, some in acls.items()},
-            "lift": _to_lift(context, counts),
+            "lift": _to_lift(context, names.values()),
             "fewer": fewer,
             "stops": modes.ends_with_a_move,
         }
@@ -156,7 +157,7 @@ def configs_of_source(context: OperationContext, topics: list[str]) -> dict[str,
 
 def acls_of_source(context: OperationContext, counts: Iterable[str]) -> dict[AclResource, list[Acl]]:
     """Return what the target lacks of the source's ACLs on topics, groups and transactional ids."""
-    topics = set(counts)
+    topics, modes = set(counts), Modes(context.forward)
     selects = group_filter_for(context.forward).selects
     fence = {deny_write(topic) for topic in _planned(context).get("denied", ())}
     fence |= {
@@ -182,6 +183,7 @@ def acls_of_source(context: OperationContext, counts: Iterable[str]) -> dict[Acl
         found = {acl for acl in here - fence if is_wanted(acl)}
         if kind is AclResource.TOPIC:
             found |= set(_narrowed(here - fence, topics))
+            found = {replace(acl, topic=modes.name_there(acl.topic)) for acl in found}
         wanted[kind] = sorted(found - (there - theirs))
     return wanted
 

@@ -69,28 +69,31 @@ _LAST: Final = 5
 def plan_tail(context: OperationContext) -> dict[str, Any]:
     """Find the tail of each partition: `partitions` has topic, partition, records, first offset, end, and timestamps.
 
-    `starts` is where the flow to the old cluster begins on the live one; `again` are topics that an earlier attempt
-    has emptied, where it continues. Raises `StepFailed` without a failover, or while producers write to the old
-    cluster.
+    `starts` is where the flow to the old cluster begins on the live one, `epochs` what it had before, both by the names
+    of the live cluster; `again` are topics that an earlier attempt has emptied, where it continues. Raises
+    `StepFailed` without a failover, or while producers write to the old cluster.
     """
     failover = _failover(context)
-    starts = next_starts(failover)
+    modes, name = Modes(context.forward), Modes(context.forward).name_there
+    live = next_starts(failover)
     there = partition_counts(context.target.metadata())
-    if gone := sorted(starts.keys() - there):
+    if gone := sorted(name(topic) for topic in live if name(topic) not in there):
         context.warnings += [f"{topic} is not on {context.forward.target.alias} any more" for topic in gone]
-        starts = {topic: offsets for topic, offsets in starts.items() if topic in there}
-    ends = {topic: failover.data("open")["ends"][topic] for topic in starts}
+        live = {topic: offsets for topic, offsets in live.items() if name(topic) in there}
+    starts = {name(topic): offsets for topic, offsets in live.items()}
+    ends = {name(topic): failover.data("open")["ends"][topic] for topic in live}
     _warn_of_others(context, starts)
     counts = {topic: len(some) for topic, some in starts.items()}
     places = places_of(counts)
-    before = _epochs_before(context, failover, starts)
+    epochs = _epochs_before(context, failover, live)
+    before = {name(topic): some for topic, some in epochs.items()}
     log_ends, _ = high_watermarks(context.target, places)
     tails, again = _tails(context, ends, places, before)
     if context.request.stranded != LIST:
         with_tail = {place for place, (first, end) in tails.items() if end > first}
         _refuse_writers(context, {place: end for place, end in log_ends.items() if place in with_tail})
     records = _counted(context, tails)
-    exact = Modes(context.forward).keeps_offsets_in_turns(starts) - set(again)
+    exact = {name(topic) for topic in modes.keeps_offsets_in_turns(live)} - set(again)
     in_exact = [place for place in places if place[0] in exact]
     _refuse_open_transactions(context, in_exact)
     beyond = {place for place in in_exact if tails[place][1] > starts[place[0]][place[1]]}
@@ -105,11 +108,11 @@ def plan_tail(context: OperationContext) -> dict[str, Any]:
     if how == TOPIC:
         _refuse_never_copied(context, places_of({topic: counts[topic] for topic in emptied}))
     # An attempt before this one may have begun a turn in what is emptied now.
-    before |= newest_epochs(context.forward, {topic: starts[topic] for topic in emptied})
+    epochs |= newest_epochs(context.forward, {topic: live[topic] for topic in live if name(topic) in emptied})
     return {
         "how": how,
-        "starts": starts,
-        "epochs": before,
+        "starts": live,
+        "epochs": epochs,
         "again": again,
         "partitions": [[*place, records.get(place, 0), *tails[place], *times[place]] for place in found],
         "ends": ends_of_tails(context, {topic: counts[topic] for topic in named}) if how == TOPIC else {},
@@ -128,17 +131,13 @@ def settle_tail(context: OperationContext, planned: dict[str, Any]) -> dict[str,
         )
     if how == TOPIC:
         copy_tails(context, partitions, planned["ends"])
-    emptied = frozenset(planned["ids"])
-    counts = {topic: len(offsets) for topic, offsets in planned["starts"].items()}
-    empty_topics(context, planned["ids"], counts)
+    empty_topics(context, planned["ids"], _counts_there(context, planned))
     context.check()
-    starts = {
-        topic: [0] * len(offsets) if topic in emptied or topic in planned["again"] else offsets
-        for topic, offsets in planned["starts"].items()
-    }
-    left_out = start_turn(
-        context.forward, starts, planned["epochs"], by=context.writer, emptied=emptied.union(planned["again"])
-    )
+    name_there = Modes(context.forward).name_there
+    emptied = {topic for topic in planned["starts"] if name_there(topic) in {*planned["ids"], *planned["again"]}}
+    counts = {topic: len(offsets) for topic, offsets in planned["starts"].items()}
+    starts = {topic: [0] * counts[topic] if topic in emptied else some for topic, some in planned["starts"].items()}
+    left_out = start_turn(context.forward, starts, planned["epochs"], by=context.writer, emptied=emptied)
     context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
     counts = {topic: count for topic, count in counts.items() if topic not in left_out}
     _catch_up(context, places_of(counts))
@@ -155,9 +154,14 @@ def tail_text(one: list[Any]) -> str:
 def undo_emptied(context: OperationContext, planned: dict[str, Any]) -> None:
     """Create topics again that were deleted to be emptied; their records are gone, as was asked for."""
     if planned["ids"]:
-        counts = {topic: len(offsets) for topic, offsets in planned["starts"].items()}
-        for topic in empty_topics(context, planned["ids"], counts, deletes=False):
+        for topic in empty_topics(context, planned["ids"], _counts_there(context, planned), deletes=False):
             context.warnings.append(f"{topic} stays emptied on {context.forward.target.alias}")
+
+
+def _counts_there(context: OperationContext, planned: dict[str, Any]) -> dict[str, int]:
+    """The partitions of the topics, by the names that they have on the old cluster."""
+    name_there = Modes(context.forward).name_there
+    return {name_there(topic): len(offsets) for topic, offsets in planned["starts"].items()}
 
 
 def _failover(context: OperationContext) -> OperationState:
@@ -214,6 +218,7 @@ def _tails(
         known = progress.read()
     found: dict[TopicPartition, tuple[int, int]] = {}
     again: set[str] = set()
+    name_here = Modes(context.forward).name_here
     with closing(InverseTranslator(context.reverse, source=context.target, target=context.source)) as inverse:
         inverse.refresh(places)
         wanted = {(topic, partition): [ends_of_copies[topic][partition]] for topic, partition in places}
@@ -223,7 +228,7 @@ def _tails(
         answer = answers[place][wanted[place][0]]
         first = max(begins[place], answer.downstream if isinstance(answer, Translated) else 0)
         # What the flow to the old cluster has appended since, before an attempt was aborted, is no tail.
-        one = known.get(place)
+        one = known.get((name_here(place[0]) or place[0], place[1]))
         newest = before[place[0]][place[1]]
         epochs = one.announced.items() if one else ()
         since = [each.downstream for number, each in epochs if number > newest and each.kind is not EpochKind.TURN]

@@ -17,6 +17,7 @@ from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.metadata.actions import CreateTopic
 from mirrorless.metadata.fences import MAX_BYTES
 from mirrorless.metadata.topic_creation import create
+from mirrorless.modes import Modes
 from mirrorless.operations.steps.context import StepFailed, places_of
 
 if TYPE_CHECKING:
@@ -196,7 +197,9 @@ def empty_topics(
     if unknown := [topic for topic, one in ids.items() if not one]:
         raise StepFailed("topics without an id cannot be emptied safely (brokers before 2.8)", unknown)
     old = [topic for topic, one in ids.items() if now.get(topic) == one] if deletes else []
-    live, _ = topic_configs(context.source, ids)
+    name_here = Modes(context.forward).name_here
+    live_names = {topic: name_here(topic) or topic for topic in ids}
+    live, _ = topic_configs(context.source, live_names.values())
     if old:
         delete_by_id(context.forward.target, {topic: ids[topic] for topic in old}, context.check)
     until = time.monotonic() + _VISIBLE_S
@@ -210,7 +213,7 @@ def empty_topics(
             replication_factor=context.forward.replication_factor,
             config={
                 name: one.value
-                for name, one in live.get(topic, {}).items()
+                for name, one in live.get(live_names[topic], {}).items()
                 if one.origin == Origin.TOPIC and one.value is not None
             },
             reason=f"emptied, since {context.forward.source.alias} is live",
