@@ -72,8 +72,8 @@ def doctor(
     """Check that both ends of every flow are ready.
 
     Checks connections, rights, internal topics, limits and clocks of every flow of FILES, and writes nothing without
-    --probe. Prints a line for each check that is not ok, and for each failed check what to change. With --aws checks what a deployment
-    needs from AWS: network, secrets, concurrency, triggers and runs.
+    --probe. Prints a line for each check that is not ok, and for each failed check what to change. With --aws checks
+    what a deployment needs from AWS: network, secrets, concurrency, triggers and runs.
 
     Exit status 0: no check failed (warnings, and checks that could not run, do not count); 1: a check failed; 2: FILES
     or the stack cannot be used.

@@ -23,6 +23,7 @@ from mirrorless.doctor.connectivity import reach
 from mirrorless.doctor.examples import literals
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.internal_topics import End, internal_topics, replication_factors
+from mirrorless.doctor.kinds import absent_kinds
 from mirrorless.doctor.limits import LIMITS, RecordLimits
 from mirrorless.doctor.mirrormaker2 import signs_of_mirrormaker2
 from mirrorless.doctor.probes import Probes
@@ -200,6 +201,7 @@ class _Examination:
             lambda: [replication_factors(flow, end, functions=functions)],
             lambda: internal_topics(flow, end, admin=admin, probes=probes, functions=functions),
             partial(self._serverless, side),
+            lambda: absent_kinds(flow, side),
             lambda: [clock_agrees(probes, alias)],
             partial(self._socket_buffers, side, probes),
         ]

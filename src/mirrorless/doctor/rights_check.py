@@ -98,7 +98,7 @@ def _patterns(flow: Flow) -> str:
 
 
 def _is_about_acls(row: Row) -> bool:
-    return row.function in (Function.ACL_SYNC, Function.DRILL) or row.when is When.ACLS
+    return row.function in (Function.ACL_SYNC, Function.DRILL) or row.when in (When.ACLS, When.COMPARED)
 
 
 def _lesser(row: Row, refused: Sequence[str]) -> str:
