@@ -34,6 +34,7 @@ from mirrorless.doctor.socket_buffers import BUFFERS, shortest_round_trip_s, soc
 from mirrorless.errors import ClusterError, CopiedClusterIdError, LoopError, SameClusterError
 from mirrorless.filters import group_filter_for, replicated_topics
 from mirrorless.metadata.fences import unexplained_fences
+from mirrorless.metadata.kind_results import synced_kinds
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import came_back
 from mirrorless.metadata.service_records import replicated_on
@@ -59,9 +60,10 @@ _OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.COPY, Function.VERI
 def examine(flow: Flow, functions: Iterable[Function] | None = None) -> list[Finding]:
     """Check both ends of a flow, for all of its functions or for some, without writing anything.
 
-    Raises ConfigurationError for a policy or a filter that cannot be used.
+    Raises ConfigurationError for a policy, a filter or a kind that cannot be used.
     """
     client_logs.set_up()
+    synced_kinds(flow)
     chosen = functions_of(flow) if functions is None else frozenset(functions)
     clusters = {Side.SOURCE: flow.source, Side.TARGET: flow.target}
     wanted = {row.side for row in needed(flow, chosen)}
