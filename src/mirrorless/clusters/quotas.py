@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.cluster_requests import NotThere, asked
-from mirrorless.kafka_python.errors import for_code
+from mirrorless.kafka_python.errors import ClusterAuthorizationFailedError, for_code
 from mirrorless.kafka_python.messages import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mirrorless.kafka_python.admin import AdminRequests
     from mirrorless.settings import Cluster
 
 _NOUNS: Final = {"user": "user", "client-id": "client id", "ip": "address"}
 _WHAT: Final = "the quotas"
+_ALTER: Final = "ALTER_CONFIGS"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -42,12 +43,7 @@ def quotas_of(cluster: Cluster) -> Quotas | NotThere:
         answer = client.ask_any_broker(DescribeClientQuotasRequest(components=[], strict=False))
         if answer.error_code:
             raise for_code(answer.error_code)
-        return {
-            QuotaEntity(tuple(sorted((part.entity_type, part.entity_name or "") for part in one.entity))): {
-                value.key: value.value for value in one.values
-            }
-            for one in answer.entries or ()
-        }
+        return {_entity(one.entity): {value.key: value.value for value in one.values} for one in answer.entries or ()}
 
     return asked(cluster, ask, what=_WHAT, right="DESCRIBE_CONFIGS")
 
@@ -73,25 +69,19 @@ def set_quotas(cluster: Cluster, wanted: Sequence[tuple[QuotaEntity, Mapping[str
             validate_only=False,
         )
         answer = client.ask_any_broker(request)
-        errors = {
-            QuotaEntity(tuple(sorted((part.entity_type, part.entity_name or "") for part in one.entity))): one
-            for one in answer.entries
-        }
+        errors = {_entity(one.entity): one for one in answer.entries}
         return [_error(errors[entity].error_code, errors[entity].error_message) for entity, _ in wanted]
 
-    done = asked(cluster, ask, what=_WHAT, right="ALTER_CONFIGS")
+    done = asked(cluster, ask, what=_WHAT, right=_ALTER)
     return [done.reason] * len(wanted) if isinstance(done, NotThere) else done
+
+
+def _entity(parts: Iterable[Any]) -> QuotaEntity:
+    return QuotaEntity(tuple(sorted((part.entity_type, part.entity_name or "") for part in parts)))
 
 
 def _error(code: int, message: str | None) -> str | None:
     if not code:
         return None
-    kind = for_code(code)
-    return (
-        f"{message or kind.__name__}; grant ALTER_CONFIGS on the cluster"
-        if code == _REFUSED
-        else message or kind.__name__
-    )
-
-
-_REFUSED: Final = 31
+    text = message or for_code(code).__name__
+    return f"{text}; grant {_ALTER} on the cluster" if code == ClusterAuthorizationFailedError.errno else text
