@@ -100,11 +100,12 @@ def planted(world: World, orders: str, user: str) -> Iterator[None]:
     client(source).alter_user_scram_credentials([scram])[user].result()
     set_configs(source, ResourceType.TOPIC, orders, retention_ms="123456789")
     client(source).create_partitions([NewPartitions(orders, 2)])[orders].result()
-    set_configs(world.target, ResourceType.BROKER, "", message_max_bytes="2000000")
+    broker = str(min(client(world.target).list_topics(timeout=30).brokers))
+    set_configs(world.target, ResourceType.BROKER, broker, message_max_bytes="2000000")
     try:
         yield
     finally:
-        set_configs(world.target, ResourceType.BROKER, "", message_max_bytes=None)
+        set_configs(world.target, ResourceType.BROKER, broker, message_max_bytes=None)
         gone = UserScramCredentialDeletion(user, ScramMechanism.SCRAM_SHA_512)
         client(source).alter_user_scram_credentials([gone])[user].result()
         for cluster in (world.source, world.target):
