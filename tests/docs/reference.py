@@ -16,6 +16,7 @@ import click
 
 from mirrorless import errors
 from mirrorless.cli import root
+from mirrorless.metadata.kinds import KINDS
 from mirrorless.metrics import METRICS, Emitter, Metric
 from mirrorless.rights import ROWS, Function, On, Row, Side, without_implied
 from mirrorless.settings.explain import client_explanations, explanations
@@ -111,6 +112,23 @@ def rights_summary() -> str:
     )
 
 
+def kinds() -> str:
+    """Every kind of what a cluster has beside topics and groups."""
+    return table(
+        ("kind", "what", "moved", "not moved", "rights on the cluster"),
+        (
+            (
+                f"`{one.name}`",
+                one.about,
+                "reported only" if one.apply is None else f"with `{one.name}` in `mirrorless.sync.kinds`",
+                one.left,
+                f"`{one.reads}`" + (f"; on the target `{one.writes}` to set them" if one.writes else ""),
+            )
+            for one in KINDS
+        ),
+    )
+
+
 def commands_of(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Every command below a group that is not a group itself, with its path."""
     if not isinstance(command, click.Group):
@@ -171,6 +189,7 @@ SECTIONS: Final[dict[str, Callable[[], str]]] = {
     "metrics": metrics,
     "rights": rights,
     "rights_summary": rights_summary,
+    "kinds": kinds,
     "commands": commands,
     "error_classes": error_classes,
 }

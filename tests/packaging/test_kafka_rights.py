@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from mirrorless.metadata.kinds import KINDS
 from mirrorless.rights import CONNECT, Function, On, Row, Side, name_of, needed, of_the_way_back
 from mirrorless.settings import load
 from tests.packaging.test_aws_rights import actions, statements
@@ -36,6 +37,7 @@ SETTINGS: Final = {
     "usual": "",
     "everything": (
         "sync.group.offsets.enabled=true\nmirrorless.acls.prune=true\noffset-syncs.topic.location=target\n"
+        f"mirrorless.sync.kinds={','.join(kind.name for kind in KINDS if kind.writes)}\n"
         "errors.tolerance=all\nerrors.deadletterqueue.topic.name=dead\noffset.storage.topic=connect-offsets\n"
         "primary.consumer.client.rack=a\nbackup.consumer.client.rack=a\n"
     ),

@@ -23,7 +23,7 @@ from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.copy.api import IdenticalOutlook, backfill_note, distance_of, first_copy, identical_outlook
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.plan_text import as_json as plan_fields
-from mirrorless.metadata.plan_text import lines
+from mirrorless.metadata.plan_text import lines, not_moved
 from mirrorless.metadata.planning import Admins, MetadataPlanner, switched_on
 from mirrorless.progress.copied_topics import CopiedTopics
 from mirrorless.settings import load
@@ -119,6 +119,8 @@ def show(flow: str, one: Plan) -> None:
         click.echo(f"  leave out {topic.topic} ({topic.kind.value}: {topic.reason})")
     for problem in one.problems:
         click.echo(f"  problem: {problem.topic}: {problem.reason}")
+    for line in not_moved(one):
+        click.echo(f"  not moved: {line}")
     for warning in one.warnings:
         click.echo(f"  warning: {warning}")
     for note in one.notes:

@@ -43,11 +43,12 @@ class AclResource(Enum):
     TOPIC = TypeOfResource.TOPIC
     GROUP = TypeOfResource.GROUP
     TRANSACTIONAL_ID = TypeOfResource.TRANSACTIONAL_ID
+    CLUSTER = TypeOfResource.CLUSTER
 
     @property
     def for_confluent(self) -> ResourceType:
-        """The same in confluent-kafka."""
-        return ResourceType[self.name]
+        """The same in confluent-kafka, which names the cluster otherwise."""
+        return ResourceType.BROKER if self is AclResource.CLUSTER else ResourceType[self.name]
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)

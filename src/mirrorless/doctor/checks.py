@@ -23,6 +23,7 @@ from mirrorless.doctor.connectivity import reach
 from mirrorless.doctor.examples import literals
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.internal_topics import End, internal_topics, replication_factors
+from mirrorless.doctor.kinds import absent_kinds
 from mirrorless.doctor.limits import LIMITS, RecordLimits
 from mirrorless.doctor.mirrormaker2 import signs_of_mirrormaker2
 from mirrorless.doctor.probes import Probes
@@ -33,6 +34,7 @@ from mirrorless.doctor.socket_buffers import BUFFERS, shortest_round_trip_s, soc
 from mirrorless.errors import ClusterError, CopiedClusterIdError, LoopError, SameClusterError
 from mirrorless.filters import group_filter_for, replicated_topics
 from mirrorless.metadata.fences import unexplained_fences
+from mirrorless.metadata.kind_results import synced_kinds
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import came_back
 from mirrorless.metadata.service_records import replicated_on
@@ -58,9 +60,10 @@ _OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.COPY, Function.VERI
 def examine(flow: Flow, functions: Iterable[Function] | None = None) -> list[Finding]:
     """Check both ends of a flow, for all of its functions or for some, without writing anything.
 
-    Raises ConfigurationError for a policy or a filter that cannot be used.
+    Raises ConfigurationError for a policy, a filter or a kind that cannot be used.
     """
     client_logs.set_up()
+    synced_kinds(flow)
     chosen = functions_of(flow) if functions is None else frozenset(functions)
     clusters = {Side.SOURCE: flow.source, Side.TARGET: flow.target}
     wanted = {row.side for row in needed(flow, chosen)}
@@ -200,6 +203,7 @@ class _Examination:
             lambda: [replication_factors(flow, end, functions=functions)],
             lambda: internal_topics(flow, end, admin=admin, probes=probes, functions=functions),
             partial(self._serverless, side),
+            lambda: absent_kinds(flow, side),
             lambda: [clock_agrees(probes, alias)],
             partial(self._socket_buffers, side, probes),
         ]

@@ -18,6 +18,7 @@ from mirrorless.errors import ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.admin import ACLOperation
 from mirrorless.kafka_python.messages import (
+    AlterClientQuotasRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
     DeleteRecordsRequest,
@@ -104,11 +105,15 @@ class Probes:
         """Whether the user has a right on the cluster; raises `NotSaid` for brokers before 2.8.
 
         Brokers list rights only with DESCRIBE (`KafkaApis.handleDescribeCluster`), so DESCRIBE_CONFIGS is
-        tested by describing the cluster-wide configs, which any broker returns.
+        tested by describing the cluster-wide configs, which any broker returns, and ALTER_CONFIGS by validating the
+        removal of a quota that does not exist (`ControllerApis.handleAlterClientQuotas`).
         """
         if operation is Operation.DESCRIBE_CONFIGS:
             described = self.ask(requests.describe_broker(None, []))
             return all(one.error_code not in _REFUSED for one in described.results)
+        if operation is Operation.ALTER_CONFIGS:
+            answer = self.ask(_no_quota())
+            return all(one.error_code not in _REFUSED for one in answer.entries)
         response = self.ask(DescribeClusterRequest(include_cluster_authorized_operations=True))
         return int(ACLOperation[operation.value]) in response.authorized_operations
 
@@ -213,3 +218,12 @@ _TOPICS: Final[Mapping[Operation, Callable[[Probes, Sequence[str]], Iterator[tup
 def _chunks(names: Iterable[str]) -> Iterator[list[str]]:
     all_names = list(names)
     return (all_names[at : at + _A_REQUEST] for at in range(0, len(all_names), _A_REQUEST))
+
+
+def _no_quota() -> AlterClientQuotasRequest:
+    entry = AlterClientQuotasRequest.EntryData
+    who = entry.EntityData(entity_type="user", entity_name=_NOBODY)
+    return AlterClientQuotasRequest(
+        entries=[entry(entity=[who], ops=[entry.OpData(key="request_percentage", value=0.0, remove=True)])],
+        validate_only=True,
+    )

@@ -12,6 +12,7 @@ from mirrorless.doctor.examples import examples, is_invented, literals
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.filters import group_filter_for, topic_filter_for
+from mirrorless.metadata.kind_results import SETTING
 from mirrorless.policy import policy_for
 from mirrorless.rights import CONNECT, SWITCHES, Function, On, Operation, When, name_of, needed, without_implied
 
@@ -85,12 +86,19 @@ def _check(flow: Flow, side: Side, rows: Sequence[Row], *, probes: Probes, names
     purposes: dict[str, list[Function]] = {}
     for one in required:
         purposes.setdefault(one.why, []).append(one.function)
-    needing = {one.part or one.function for one in required}
-    if len(needing) == 1 and (switch := SWITCHES.get(needing.pop())) is not None:
-        fix += f", or set {switch}=false"
+    fix += _or_without(required)
     needed_by = ", ".join(f"{' and '.join(functions)} to {why}" for why, functions in purposes.items())
     text = f"no {row.operation} on {which}; needed by {needed_by}"
     return Finding(check=check, status=Status.FAILED, text=text, cluster=alias, fix=fix)
+
+
+def _or_without(rows: Sequence[Row]) -> str:
+    """Return how to do without what needs the rows, if one setting is enough; else nothing."""
+    if all(one.kind is not None for one in rows):
+        return f", or remove {', '.join(dict.fromkeys(str(one.kind) for one in rows))} from {SETTING}"
+    needing = {one.part or one.function for one in rows}
+    switch = SWITCHES.get(needing.pop()) if len(needing) == 1 else None
+    return "" if switch is None else f", or set {switch}=false"
 
 
 def _patterns(flow: Flow) -> str:
@@ -98,7 +106,7 @@ def _patterns(flow: Flow) -> str:
 
 
 def _is_about_acls(row: Row) -> bool:
-    return row.function in (Function.ACL_SYNC, Function.DRILL) or row.when is When.ACLS
+    return row.function in (Function.ACL_SYNC, Function.DRILL) or row.when in (When.ACLS, When.COMPARED)
 
 
 def _lesser(row: Row, refused: Sequence[str]) -> str:

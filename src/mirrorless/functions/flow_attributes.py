@@ -107,6 +107,7 @@ def attributes(settings: Settings, properties: FlowProperties) -> dict[str, str]
         "SyncGroupOffsets": _text(flow.sync_group_offsets_enabled),
         "SyncAcls": _text(flow.sync_topic_acls_enabled),
         "PruneAcls": _text(flow.acls_prune),
+        "SyncKinds": _text(bool(flow.sync_kinds)),
         "Offsets": flow.offsets,
         "ReverseEnabled": _text(back is not None),
         "Heartbeats": _text(flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled),

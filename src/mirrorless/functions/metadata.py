@@ -14,6 +14,8 @@ from mirrorless.progress.copied_topics import CopiedTopics
 from mirrorless.progress.source_notes import starts_at_latest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mirrorless.functions.invocation import Invocation
     from mirrorless.settings import Flow
 
@@ -54,14 +56,14 @@ def discover_topics(invocation: Invocation) -> dict[str, Any]:
     event, flow = invocation.event, invocation.flow
     by_hand = isinstance(event, ScheduleEvent) and event.by_hand
     if not (flow.refresh_topics_enabled or by_hand):
-        return _pass(invocation, Part.TOPICS, wanted=False)
+        return _pass(invocation, Part.TOPICS, wanted=())
     # Before topics are created: the copy begins with them within seconds. At the first run the progress topic, which
     # stores where they begin, does not exist yet.
     if not starts_at_latest(flow):
-        return _pass(invocation, Part.TOPICS, wanted=True)
+        return _pass(invocation, Part.TOPICS, wanted=[Part.TOPICS])
     with _starts.kept(flow.name, flow, lambda: StartPositions(flow)) as starts:
         fixed = starts.fix()
-        answer = _pass(invocation, Part.TOPICS, wanted=True)
+        answer = _pass(invocation, Part.TOPICS, wanted=[Part.TOPICS])
         fixed = fixed or starts.fix()
     if fixed is not None and fixed.problem is not None:
         invocation.sink.tell("warning", fixed.problem)
@@ -70,21 +72,24 @@ def discover_topics(invocation: Invocation) -> dict[str, Any]:
 
 def sync_configs(invocation: Invocation) -> dict[str, Any]:
     """Set on remote topics the configs of their source topics."""
-    return _pass(invocation, Part.CONFIGS, wanted=switched_on(invocation.flow)[Part.CONFIGS])
+    on = switched_on(invocation.flow)[Part.CONFIGS]
+    return _pass(invocation, Part.CONFIGS, wanted=[Part.CONFIGS] if on else ())
 
 
 def sync_acls(invocation: Invocation) -> dict[str, Any]:
-    """Add to remote topics the ACLs of their source topics."""
-    return _pass(invocation, Part.ACLS, wanted=switched_on(invocation.flow)[Part.ACLS])
+    """Add to remote topics the ACLs of their source topics, and to the target the kinds that are synced."""
+    on = switched_on(invocation.flow)
+    return _pass(invocation, Part.ACLS, wanted=[part for part in (Part.ACLS, Part.KINDS) if on[part]])
 
 
-def _pass(invocation: Invocation, part: Part, *, wanted: bool) -> dict[str, Any]:
+def _pass(invocation: Invocation, part: Part, *, wanted: Sequence[Part]) -> dict[str, Any]:
+    """Sync the parts that are wanted, which a function does for `part`."""
     if not wanted:
         return {"note": f"{part.value} are disabled in the configuration"}
     flow = invocation.flow
     with _clients[part].kept(flow.name, (flow.source, flow.target), lambda: _Clients.of(flow)) as clients:
         admins, copied = clients
-        found = one_pass(flow, [part], admins=admins, copied=copied, stopping=invocation.budget.is_used_up)
+        found = one_pass(flow, wanted, admins=admins, copied=copied, stopping=invocation.budget.is_used_up)
     if found.failures or found.problems:
         _clients[part].forget(flow.name)  # an expired login fails actions, not the sync run
     invocation.sink.discovered(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafka.protocol.admin.acl import DescribeAclsRequest, DescribeAclsResponse
+from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeQuorumRequest
 from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse, IncrementalAlterConfigsRequest
 from kafka.protocol.admin.groups import (
@@ -18,6 +19,7 @@ from kafka.protocol.admin.topics import (
     DeleteTopicsRequest,
 )
 from kafka.protocol.admin.transactions import DescribeProducersRequest
+from kafka.protocol.admin.users import DescribeUserScramCredentialsRequest
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
@@ -34,6 +36,7 @@ from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 from kafka.protocol.producer.transaction import WriteTxnMarkersRequest
 
 __all__ = [
+    "AlterClientQuotasRequest",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
     "CreatePartitionsRequest",
@@ -42,6 +45,7 @@ __all__ = [
     "DeleteTopicsRequest",
     "DescribeAclsRequest",
     "DescribeAclsResponse",
+    "DescribeClientQuotasRequest",
     "DescribeClusterRequest",
     "DescribeConfigsRequest",
     "DescribeConfigsResponse",
@@ -49,6 +53,7 @@ __all__ = [
     "DescribeGroupsResponse",
     "DescribeProducersRequest",
     "DescribeQuorumRequest",
+    "DescribeUserScramCredentialsRequest",
     "FetchRequest",
     "FetchResponse",
     "FindCoordinatorRequest",

@@ -88,7 +88,30 @@ class ForgetAcl(_AclAction):
     """Delete the record that this flow added an ACL, which was removed by others."""
 
 
-Action = CreateTopic | GrowTopic | AlterConfigs | AddAcl | RemoveAcl | ForgetAcl
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterDifference:
+    """What the target has otherwise than the source, beside topics: `kind` is the name of a kind, `on` the object.
+
+    `text` says in one line what would make both the same. `change` is what the kind applies, None if nothing does;
+    then `reason` says why.
+    """
+
+    kind: str
+    on: str
+    what: str
+    source_has: str
+    target_has: str
+    text: str
+    reason: str
+    change: Mapping[str, Any] | None = None
+
+    @property
+    def topic(self) -> str:
+        """The object, which is a topic only for some kinds."""
+        return self.on
+
+
+Action = CreateTopic | GrowTopic | AlterConfigs | AddAcl | RemoveAcl | ForgetAcl | ClusterDifference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +139,8 @@ class Problem:
 class Plan:
     """Actions that make a flow's target match its source; `notes` are lines about what was not checked, and why.
 
-    `warnings` are lines about settings that could not be followed exactly.
+    `warnings` are lines about settings that could not be followed exactly; `not_moved` is what differs between the
+    clusters and is not changed by the flow.
     """
 
     actions: tuple[Action, ...] = ()
@@ -124,6 +148,7 @@ class Plan:
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    not_moved: tuple[ClusterDifference, ...] = ()
 
 
 def as_fields(action: Action) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Executes plans: the only module that changes a target's topics, configs and ACLs."""
+"""Executes plans: the only module that changes a target's topics, configs and ACLs; kinds change the rest."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from mirrorless.clusters.acls import create_acls, delete_acls
 from mirrorless.clusters.configs import ConfigChange, alter_topic_configs
 from mirrorless.clusters.topics import ABOUT_CONFIGS, grow_topics
 from mirrorless.errors import ClusterError
-from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, ForgetAcl, GrowTopic, RemoveAcl
+from mirrorless.metadata.actions import (
+    AddAcl,
+    AlterConfigs,
+    ClusterDifference,
+    CreateTopic,
+    ForgetAcl,
+    GrowTopic,
+    RemoveAcl,
+)
+from mirrorless.metadata.kind_results import apply_differences
 from mirrorless.metadata.timestamp_limits import AGE_LIMITS, BEFORE
 from mirrorless.metadata.topic_creation import create
 
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin, Refusal
     from mirrorless.metadata.acl_record import AclRecord
     from mirrorless.metadata.actions import Action, ConfigDifference
+    from mirrorless.metadata.kind import BothEnds
 
 _A_REQUEST: Final = 500
 _GRANTS: Final = {
@@ -30,7 +40,7 @@ _GRANTS: Final = {
     AddAcl: "ALTER on the cluster",
     RemoveAcl: "ALTER on the cluster",
 }
-_ORDER: Final = (CreateTopic, GrowTopic, AlterConfigs, AddAcl, RemoveAcl, ForgetAcl)
+_ORDER: Final = (CreateTopic, GrowTopic, AlterConfigs, AddAcl, RemoveAcl, ForgetAcl, ClusterDifference)
 _AUTHORIZATION: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _Item = TypeVar("_Item")
 
@@ -49,7 +59,7 @@ def batches(actions: Sequence[Action]) -> Iterable[Sequence[Action]]:
     return _chunks(sorted(actions, key=lambda action: _ORDER.index(type(action))))
 
 
-def apply(target: Admin, actions: Sequence[Action], *, record: AclRecord) -> list[Applied]:
+def apply(target: Admin, actions: Sequence[Action], *, record: AclRecord, ends: BothEnds) -> list[Applied]:
     """Execute a plan on the target; an action that fails does not stop the others."""
     applied: list[Applied] = []
     created = [one for one in actions if isinstance(one, CreateTopic)]
@@ -59,6 +69,8 @@ def apply(target: Admin, actions: Sequence[Action], *, record: AclRecord) -> lis
     applied += _alter(target, [one for one in actions if isinstance(one, AlterConfigs)])
     applied += _add(target, [one for one in actions if isinstance(one, AddAcl)], record)
     applied += _remove(target, [one for one in actions if isinstance(one, RemoveAcl | ForgetAcl)], record)
+    differences = [one for one in actions if isinstance(one, ClusterDifference)]
+    applied += map(Applied, differences, apply_differences(ends, differences))
     return applied
 
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, ForgetAcl, GrowTopic, RemoveAcl, as_fields
+from mirrorless.metadata.actions import (
+    AddAcl,
+    AlterConfigs,
+    ClusterDifference,
+    CreateTopic,
+    ForgetAcl,
+    GrowTopic,
+    RemoveAcl,
+    as_fields,
+)
 
 if TYPE_CHECKING:
     from mirrorless.metadata.actions import Action, ConfigDifference, Plan
+
+_SHOWN: Final = 5
 
 
 def lines(action: Action) -> list[str]:
@@ -30,6 +41,19 @@ def lines(action: Action) -> list[str]:
             return [f"remove ACL: {action.acl} ({action.reason})"]
         case ForgetAcl():
             return [f"delete record of ACL: {action.acl} ({action.reason})"]
+        case ClusterDifference():
+            return [f"{action.text} ({action.reason})"]
+
+
+def not_moved(plan: Plan) -> list[str]:
+    """Return a line for each difference that the flow does not change; of many of one kind, the first and a count."""
+    found: list[str] = []
+    for kind in dict.fromkeys(one.kind for one in plan.not_moved):
+        some = [one for one in plan.not_moved if one.kind == kind]
+        found += [f"{kind}: {one.text} ({one.reason})" for one in some[:_SHOWN]]
+        if len(some) > _SHOWN:
+            found.append(f"{kind}: and {len(some) - _SHOWN:,} more; `mirrorless plan --json` prints all of them")
+    return found
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
@@ -40,6 +64,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "problems": [{"topic": one.topic, "reason": one.reason} for one in plan.problems],
         "notes": list(plan.notes),
         "warnings": list(plan.warnings),
+        "not_moved": [asdict(one) for one in plan.not_moved],
     }
 
 

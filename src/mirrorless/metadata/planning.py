@@ -26,6 +26,8 @@ from mirrorless.metadata.config_plan import creation_config, plan_configs
 from mirrorless.metadata.creation_probe import CreationProbe
 from mirrorless.metadata.fences import NO_FENCES, standing_fences
 from mirrorless.metadata.identical_configs import with_identical_offsets
+from mirrorless.metadata.kind import BothEnds
+from mirrorless.metadata.kind_results import compare_kinds, plan_kinds
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import (
     came_back,
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Refusal
     from mirrorless.clusters.configs import Configs
     from mirrorless.metadata.fences import StandingFences
+    from mirrorless.metadata.kind_results import KindResult
     from mirrorless.metadata.recreated_topics import Copied
     from mirrorless.settings import Flow
 
@@ -62,6 +65,7 @@ class Part(Enum):
     TOPICS = "topics"
     CONFIGS = "configs"
     ACLS = "ACLs"
+    KINDS = "rights and limits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ def switched_on(flow: Flow) -> dict[Part, bool]:
         Part.TOPICS: True,
         Part.CONFIGS: flow.sync_topic_configs_enabled,
         Part.ACLS: flow.sync_topic_acls_enabled,
+        Part.KINDS: bool(flow.sync_kinds),
     }
 
 
@@ -123,7 +128,8 @@ class MetadataPlanner:
     def plan(self, parts: Iterable[Part], *, thorough: bool = False, internal_topics: bool = True) -> Plan:
         """Plan these parts; raises `ClusterError` if an end does not answer.
 
-        With `thorough` the plan has a note on every recreated topic, otherwise only on those that would be changed.
+        With `thorough` the plan has a note on every recreated topic, otherwise only on those that would be changed;
+        and it has all that differs between the clusters and is not moved.
         With topics, the flow's `internal_topics` are checked too: whether they are compacted. The plan of a flow
         that waits for its turn has nothing else.
         """
@@ -135,9 +141,16 @@ class MetadataPlanner:
             f"{alias} has no topics yet, or none that the flow's user may see: grant it DESCRIBE on those to replicate"
         )
         reads = [self._kept] if internal_topics and Part.TOPICS in wanted else []
-        reads += [
-            {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one] for one in wanted
-        ]
+        by_part = {
+            Part.TOPICS: self._topics,
+            Part.CONFIGS: self._configs,
+            Part.ACLS: self._acls,
+            Part.KINDS: lambda: plan_kinds(self.kinds(every=False)),
+        }
+        if thorough:
+            wanted = [one for one in wanted if one is not Part.KINDS]
+            reads.append(lambda: plan_kinds(self.kinds(every=True)))
+        reads += [by_part[one] for one in wanted]
         plans = each(reads)
         actions, warnings = within_brokers(
             self._flow,
@@ -158,6 +171,7 @@ class MetadataPlanner:
                 *(note for one in plans for note in one.notes),
             ),
             warnings=warnings,
+            not_moved=tuple(one for some in plans for one in some.not_moved),
         )
         return plan if self._copied is None else self._leave_alone(plan, self._copied, thorough=thorough)
 
@@ -179,6 +193,22 @@ class MetadataPlanner:
             return plan
         found = copied.created_again({origin[name]: self._source[origin[name]] for name in concerned})
         return without_other_copies(plan, found, flow=self._flow.name, remote=self._remote)
+
+    @property
+    def both_ends(self) -> BothEnds:
+        """What kinds compare."""
+        return BothEnds(
+            flow=self._flow,
+            source=self._admins.source,
+            target=self._admins.target,
+            remote=self._remote,
+            source_topics=frozenset(self._source),
+            target_topics=frozenset(self._target),
+        )
+
+    def kinds(self, *, every: bool) -> list[KindResult]:
+        """Compare the kinds that are synced, or `every` one; nothing for a flow that waits for its turn."""
+        return [] if self._stopped is not None else compare_kinds(self.both_ends, every=every)
 
     @property
     def is_waiting(self) -> bool:

@@ -108,7 +108,7 @@ def one_pass(
             if stopping():
                 left += batch
             else:
-                done += apply(admin, batch, record=planner.record)
+                done += apply(admin, batch, record=planner.record, ends=planner.both_ends)
         applied += _seen(admin, done, stopping)
     return SyncPass(
         ends=planner.ends,

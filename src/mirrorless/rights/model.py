@@ -107,6 +107,7 @@ class When(StrEnum):
     RACK = "optional, with client.rack: without it, the topics' leaders are read"
     DOUBLE = "optional: without it, heartbeats are emitted twice while `copy` emits them"
     AT_ONCE = "optional, with sync.group.offsets.enabled=true: without it, groups are asked each second"
+    COMPARED = "optional: without it, they are not compared"
     BETTER = "optional: without it, partitions are assigned to slots by records instead of bytes"
 
 
@@ -122,6 +123,7 @@ _OPTIONAL: Final = frozenset(
         When.DOUBLE,
         When.AT_ONCE,
         When.BETTER,
+        When.COMPARED,
     }
 )
 
@@ -131,6 +133,7 @@ class Row:
     """One right that one function needs; `why` is its purpose.
 
     `part` is another function without which it is not needed: the one whose work this function does, or that does its.
+    `kind` is one of `metadata.kinds`: needed if the flow syncs it.
     """
 
     function: Function
@@ -140,6 +143,7 @@ class Row:
     why: str
     when: When | None = None
     part: Function | None = None
+    kind: str | None = None
 
     @property
     def required(self) -> bool:
@@ -150,6 +154,8 @@ class Row:
     def condition(self) -> str:
         """With which settings or brokers it is needed; empty if always."""
         parts = [] if self.when is None else [self.when.value]
+        if self.kind is not None:
+            parts.append(f"with {self.kind} in mirrorless.sync.kinds")
         if self.part is not None:
             parts.append(
                 "unless mirrorless.engine=spark"
@@ -191,6 +197,10 @@ _IAM: Final = {
     ("group", Operation.READ): ("DescribeGroup", "AlterGroup"),
     ("cluster", Operation.DESCRIBE): ("DescribeCluster",),
     ("cluster", Operation.DESCRIBE_CONFIGS): ("DescribeClusterDynamicConfiguration",),
+    ("cluster", Operation.ALTER_CONFIGS): (
+        "DescribeClusterDynamicConfiguration",
+        "AlterClusterDynamicConfiguration",
+    ),
     ("cluster", Operation.ALTER): ("DescribeCluster", "AlterCluster"),
     ("cluster", Operation.IDEMPOTENT_WRITE): ("WriteDataIdempotently",),
 }

@@ -19,6 +19,7 @@ from mirrorless.clusters.internal_topics import (
 from mirrorless.clusters.mirrormaker2 import group_of
 from mirrorless.clusters.target_state import configs_topic
 from mirrorless.metadata.acl_record import record_topic
+from mirrorless.metadata.kinds import KINDS
 from mirrorless.operation_log.topic import OPERATIONS_TOPIC
 from mirrorless.rights.model import IMPLIED, Function, On, Operation, Row, Side, When
 
@@ -65,9 +66,9 @@ _ALONE: Final = (
     Row(_CONFIGS, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
     Row(_CONFIGS, _T, On.TARGET_STATE, Operation.READ, _TURN, When.TURNS),
     Row(_ACLS, _S, On.TOPICS, Operation.DESCRIBE, "find topics"),
-    Row(_ACLS, _S, On.CLUSTER, Operation.DESCRIBE, "read ACLs"),
-    Row(_ACLS, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs"),
-    Row(_ACLS, _T, On.CLUSTER, Operation.ALTER, "add ACLs"),
+    Row(_ACLS, _S, On.CLUSTER, Operation.DESCRIBE, "read ACLs", When.ACLS),
+    Row(_ACLS, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs", When.ACLS),
+    Row(_ACLS, _T, On.CLUSTER, Operation.ALTER, "add ACLs", When.ACLS),
     Row(_ACLS, _T, On.PROGRESS, Operation.READ, _SAME),
     Row(_ACLS, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
     Row(_ACLS, _T, On.TARGET_STATE, Operation.READ, _TURN, When.TURNS),
@@ -189,7 +190,27 @@ _FEEDS: Final = tuple(
     Row(function, _S, On.GROUP_COMMITS, Operation.READ, "follow groups", When.AT_ONCE, Function.CHECKPOINT)
     for function in (Function.PARTITION_COPY, Function.COPY)
 )
-ROWS: Final = (*_ALONE, *_FOLLOWING, *_of_copy(), *_FEEDS)
+
+
+def _of_kinds() -> tuple[Row, ...]:
+    """Rows of the kinds of what clusters have beside topics: `acl_sync` applies them, `verify` and `drill` compare."""
+    found: list[Row] = []
+    for kind in KINDS:
+        if kind.writes is not None:
+            reads, writes = Operation(kind.reads), Operation(kind.writes)
+            found += [
+                Row(_ACLS, _S, On.CLUSTER, reads, f"read {kind.name}", kind=kind.name),
+                Row(_ACLS, _T, On.CLUSTER, reads, f"compare {kind.name}", kind=kind.name),
+                Row(_ACLS, _T, On.CLUSTER, writes, f"set {kind.name}", kind=kind.name),
+            ]
+    for function in (_VERIFY, _DRILL):
+        for operation in dict.fromkeys(kind.reads for kind in KINDS):
+            why = f"compare {', '.join(kind.name for kind in KINDS if kind.reads == operation)}"
+            found += [Row(function, side, On.CLUSTER, Operation(operation), why, When.COMPARED) for side in (_S, _T)]
+    return tuple(found)
+
+
+ROWS: Final = (*_ALONE, *_FOLLOWING, *_of_copy(), *_FEEDS, *_of_kinds())
 
 
 def functions_of(flow: Flow) -> frozenset[Function]:
@@ -198,7 +219,7 @@ def functions_of(flow: Flow) -> frozenset[Function]:
         Function.COPY: flow.engine != "spark",
         Function.PARTITION_COPY: flow.engine != "functions",
         Function.CONFIG_SYNC: flow.sync_topic_configs_enabled,
-        Function.ACL_SYNC: flow.sync_topic_acls_enabled,
+        Function.ACL_SYNC: flow.sync_topic_acls_enabled or bool(flow.sync_kinds),
         Function.HEARTBEAT: flow.emit_heartbeats_enabled,
         Function.CHECKPOINT: flow.writes_checkpoints,
         Function.HEARTBEAT_MONITOR: flow.heartbeats_replication_enabled,
@@ -218,6 +239,7 @@ def needed(flow: Flow, functions: Iterable[Function] | None = None) -> list[Row]
         if row.function in chosen
         and (row.part is None or row.part in enabled)
         and (row.when is None or _HOLDS[row.when](flow))
+        and (row.kind is None or row.kind in flow.sync_kinds)
     ]
 
 
@@ -306,4 +328,5 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.DOUBLE: lambda _: True,
     When.AT_ONCE: lambda flow: flow.sync_group_offsets_enabled,
     When.BETTER: lambda _: True,
+    When.COMPARED: lambda _: True,
 }

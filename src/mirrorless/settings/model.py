@@ -27,6 +27,7 @@ from mirrorless.settings.values import (
     Folder,
     Interval,
     Location,
+    Names,
     NotNegativeInt,
     OffsetReset,
     OffsetsMode,
@@ -207,6 +208,9 @@ class Flow(Frozen):
     acls_prune: Boolean = Field(False, alias="mirrorless.acls.prune")
     """Removes ACLs that this flow created, while this was `true`, once they are gone from the source; these ACLs are
     recorded in `mm2-acls.<source>.internal` on the target."""
+    sync_kinds: Names = Field((), alias="mirrorless.sync.kinds")
+    """What the flow also sets on its target, at the interval of ACLs: names of the kinds of rights and limits, such as
+    `quotas`, separated by commas. What differs and is not set is reported by `plan`, `verify` and `drill`."""
     emit_offset_syncs_enabled: Boolean = Field(True, alias="emit.offset-syncs.enabled")
     """Whether the copy writes offset syncs; without them no offset is translated."""
     offset_lag_max: NotNegativeInt = Field(100, alias="offset.lag.max")

@@ -198,6 +198,7 @@ TEXT = ValueType("text")
 Patterns = Annotated[tuple[str, ...], PATTERNS, BeforeValidator(_split), AfterValidator(_compilable)]
 ExcludedTopics = Annotated[Patterns, AfterValidator(_excluding)]
 Renames = Annotated[tuple[str, ...], RENAMES, BeforeValidator(_split), AfterValidator(_renaming)]
+Names = Annotated[tuple[str, ...], ValueType("list of names"), BeforeValidator(_split)]
 Boolean = Annotated[bool, ValueType("true or false"), BeforeValidator(boolean)]
 PositiveInt = Annotated[
     int, ValueType("whole number, 1 or more"), BeforeValidator(_whole), AfterValidator(_at_least(1))

@@ -30,6 +30,7 @@ class DifferenceKind(StrEnum):
     CONFIG = "config"
     ACL = "ACL"
     GROUP_OFFSET = "group offset"
+    KIND = "rights and limits"
 
 
 OF_RECORDS: Final = frozenset(
@@ -83,6 +84,8 @@ class Difference:
                 return f"{self.what}"
             case DifferenceKind.SHORT:
                 return f"short: {_records(self.records)} that were copied no longer exist"
+            case DifferenceKind.KIND:
+                return f"{self.what}: source {self.source_has}, target {self.target_has}"
             case (
                 DifferenceKind.TOPIC
                 | DifferenceKind.PARTITIONS

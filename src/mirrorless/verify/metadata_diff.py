@@ -6,8 +6,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.topics import partition_counts, undescribed
-from mirrorless.metadata.actions import Action, AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl
+from mirrorless.metadata.actions import (
+    Action,
+    AddAcl,
+    AlterConfigs,
+    ClusterDifference,
+    CreateTopic,
+    GrowTopic,
+    RemoveAcl,
+)
+from mirrorless.metadata.kind_results import plan_kinds
 from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.plan_text import not_moved
 from mirrorless.metadata.planning import Admins, MetadataPlanner, Part, switched_on
 from mirrorless.metadata.service_records import examine_records
 from mirrorless.policy import policy_for
@@ -16,6 +26,7 @@ from mirrorless.verify.findings import Difference, DifferenceKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from mirrorless.metadata.kind_results import KindResult
     from mirrorless.settings import Flow
 
 _SWITCHES = {Part.CONFIGS: "sync.topic.configs.enabled", Part.ACLS: "sync.topic.acls.enabled"}
@@ -23,12 +34,13 @@ _SWITCHES = {Part.CONFIGS: "sync.topic.configs.enabled", Part.ACLS: "sync.topic.
 
 @dataclass(slots=True)
 class Metadata:
-    """The topics to compare with their remote topics, and the differences of their metadata."""
+    """The topics to compare with their remote topics, and the differences of their metadata; `kinds` by name."""
 
     remote: dict[str, str]
     differences: list[Difference] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
+    kinds: dict[str, KindResult] = field(default_factory=dict)
 
 
 def compare_metadata(flow: Flow, admins: Admins, *, wanted: Callable[[str], bool]) -> Metadata:
@@ -47,17 +59,45 @@ def compare_metadata(flow: Flow, admins: Admins, *, wanted: Callable[[str], bool
     found = Metadata(remote)
     parts = switched_on(flow)
     found.notes += [
-        f"{part.value} are not compared: {_SWITCHES[part]} is false" for part, on in parts.items() if not on
+        f"{part.value} are not compared: {_SWITCHES[part]} is false"
+        for part, on in parts.items()
+        if not on and part in _SWITCHES
     ]
-    plan = MetadataPlanner(flow, admins).plan([part for part, on in parts.items() if on], internal_topics=False)
+    planner = MetadataPlanner(flow, admins)
+    parts[Part.KINDS] = False  # all kinds are compared below
+    plan = planner.plan([part for part, on in parts.items() if on], internal_topics=False)
     # A remote topic that cannot be described may exist: an error, not a difference.
     for action in (one for one in plan.actions if one.topic not in hidden):
         found.differences += _differences(action, origin, counts, remote_counts, every_acl=len(origin) == len(every))
     asked = {*origin, *origin.values()}
     found.troubles += [f"{one.topic}: {one.reason}" for one in plan.problems if one.topic in {*asked, "*"}]
     found.notes += plan.notes
+    if len(origin) == len(every):
+        _compare_kinds(found, planner)
     found.notes += _left_over(flow, set(every.values()), remote_counts, wanted)
     return found
+
+
+def _compare_kinds(found: Metadata, planner: MetadataPlanner) -> None:
+    """Add what differs beside topics: as differences what the flow is to set, the rest as notes."""
+    results = planner.kinds(every=True)
+    found.kinds |= {one.kind.name: one for one in results}
+    plan = plan_kinds(results)
+    found.differences += [
+        Difference(
+            kind=DifferenceKind.KIND,
+            topic=one.on,
+            remote_topic=one.on,
+            what=f"{one.kind}: {one.what}",
+            source_has=one.source_has,
+            target_has=one.target_has,
+        )
+        for one in plan.actions
+        if isinstance(one, ClusterDifference)
+    ]
+    found.notes += [f"not moved: {line}" for line in not_moved(plan)]
+    found.notes += plan.notes
+    found.troubles += [one.reason for one in plan.problems]
 
 
 def _left_over(flow: Flow, chosen: set[str], there: Iterable[str], wanted: Callable[[str], bool]) -> Iterator[str]:

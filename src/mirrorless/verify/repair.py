@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from mirrorless.verify.findings import Difference, PartitionResult, VerificationResult
 
-_APPLY: Final = frozenset({DifferenceKind.TOPIC, DifferenceKind.PARTITIONS, DifferenceKind.CONFIG, DifferenceKind.ACL})
+_APPLY: Final = frozenset(
+    {DifferenceKind.TOPIC, DifferenceKind.PARTITIONS, DifferenceKind.CONFIG, DifferenceKind.ACL, DifferenceKind.KIND}
+)
 
 
 @dataclass(frozen=True, slots=True)

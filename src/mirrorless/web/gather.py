@@ -16,6 +16,7 @@ from mirrorless.web.drills_reader import DrillsReader
 from mirrorless.web.effective_settings import effective_settings
 from mirrorless.web.flow_reader import FlowReader
 from mirrorless.web.groups_reader import GroupsReader
+from mirrorless.web.kinds_reader import KindsReader
 from mirrorless.web.operations_reader import OperationsReader
 from mirrorless.web.problems import problems
 from mirrorless.web.reader import RepeatingReader
@@ -36,6 +37,7 @@ _GROUPS_PER_INTERVAL: Final = 5
 _OPERATIONS_PER_INTERVAL: Final = 2
 _DRILLS_PER_INTERVAL: Final = 10
 _FENCES_PER_INTERVAL: Final = 15
+_KINDS_PER_INTERVAL: Final = 150
 _LINE: Final = re.compile(r"(?P<topic>\S+) on (?P<cluster>\S+) has .*?`(?P<command>[^`]+)`")
 
 
@@ -74,6 +76,15 @@ class Gatherer:
                 source=self._clusters[flow.source.alias],
                 target=self._clusters[flow.target.alias],
                 every_s=_FENCES_PER_INTERVAL * every_s,
+            )
+            for flow in settings.flows
+        }
+        self._kinds = {
+            flow.name: KindsReader(
+                flow,
+                source=self._clusters[flow.source.alias],
+                target=self._clusters[flow.target.alias],
+                every_s=_KINDS_PER_INTERVAL * every_s,
             )
             for flow in settings.flows
         }
@@ -129,7 +140,9 @@ class Gatherer:
             drills=self._drills.rows,
             notes=tuple(self._drills.notes),
         )
-        return replace(found, problems=problems(found, self._settings.file))
+        file = self._settings.file
+        kinds = [row for one in self._kinds.values() for row in one.problems(file)]
+        return replace(found, problems=problems(found, file, kinds))
 
     def _readings(self) -> Iterator[ReadingRow]:
         """Yield when each table but that of the flows was read, and why it may be empty."""
@@ -180,7 +193,7 @@ class Gatherer:
         return found
 
     def _readers(self) -> list[RepeatingReader]:
-        by_flow = (self._flows, self._groups, self._fences)
+        by_flow = (self._flows, self._groups, self._fences, self._kinds)
         return [
             *self._clusters.values(),
             *(one for readers in by_flow for one in readers.values()),

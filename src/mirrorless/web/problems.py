@@ -32,6 +32,7 @@ KINDS: Final = (
     "flow",
     "not readable",
     "drill failed",
+    "rights and limits",
 )
 """The kinds of problems; their order is that of urgency."""
 NEAR: Final = 0.5
@@ -40,8 +41,8 @@ _ERRORS: Final = frozenset(KINDS[: KINDS.index("operation not finished")])
 _NAMED: Final = 10
 
 
-def problems(found: Snapshot, location: str) -> tuple[ProblemRow, ...]:
-    """Return what needs an operator; `location` is that of the configuration, for commands."""
+def problems(found: Snapshot, location: str, more: Iterable[ProblemRow] = ()) -> tuple[ProblemRow, ...]:
+    """Return what needs an operator, with `more`; `location` is that of the configuration, for commands."""
     file = shlex.quote(location)
     rows = [
         *_clusters(found, file),
@@ -50,11 +51,12 @@ def problems(found: Snapshot, location: str) -> tuple[ProblemRow, ...]:
         *_fences_and_operations(found),
         *_readings(found, file),
         *_drills(found),
+        *more,
     ]
     return tuple(sorted(rows, key=lambda one: (one.rank, one.subject)))
 
 
-def _problem(kind: str, subject: str, text: str, manual: str, *fixes: Fix, **named: str) -> ProblemRow:
+def problem(kind: str, subject: str, text: str, manual: str, *fixes: Fix, **named: str) -> ProblemRow:
     """Make a row; `named` are its `title`, `flow` and `topic`."""
     return ProblemRow(
         rank=KINDS.index(kind),
@@ -76,42 +78,42 @@ def _clusters(found: Snapshot, file: str) -> Iterator[ProblemRow]:
         if one.state is ClusterState.UNAVAILABLE:
             text = f"{one.error or 'it does not answer'}. Of {', '.join(flows)} it is unknown how far the copy is."
             fix = Fix(text="Check address, name, TLS and login one by one.", command=f"mirrorless doctor {file}")
-            yield _problem("cluster unavailable", one.alias, text, "troubleshooting.md#lines", fix)
+            yield problem("cluster unavailable", one.alias, text, "troubleshooting.md#lines", fix)
         elif one.state is ClusterState.SLOW:
             text = f"The last answer took {one.answer_ms} ms."
-            yield _problem("cluster slow", one.alias, text, "links.md")
+            yield problem("cluster slow", one.alias, text, "links.md")
 
 
 def _flow(flow: FlowRow, found: Snapshot, file: str) -> Iterator[ProblemRow]:
     name, option = flow.name, f"--flow {shlex.quote(flow.name)}"
     if flow.error is not None:
         if not _is_of_cluster(flow.error, found):
-            yield _problem("flow not readable", name, flow.error, "troubleshooting.md#lines", flow=name)
+            yield problem("flow not readable", name, flow.error, "troubleshooting.md#lines", flow=name)
         return
     if flow.read_ms is None:
         return
     if flow.state is FlowState.PAUSED:
         fix = Fix(text="If it is not paused on purpose:", command=f"mirrorless resume {file} {option}")
         text = "No records are copied, and retention on the source does not wait."
-        yield _problem("flow paused", name, text, "operations.md#pause-and-resume", fix, flow=name)
+        yield problem("flow paused", name, text, "operations.md#pause-and-resume", fix, flow=name)
     elif is_not_copied(flow):
         fix = Fix(text="Start a process:", command=f"mirrorless run {file}")
         text = "The flow is to run, but no process that copies it has left a mark in the progress topic."
-        yield _problem("no process copies", name, text, "operations.md#status", fix, flow=name)
+        yield problem("no process copies", name, text, "operations.md#status", fix, flow=name)
     if flow.rpo_s is not None and flow.lag_s is not None and flow.lag_s > NEAR * flow.rpo_s:
         kind = "beyond RPO" if flow.lag_s > flow.rpo_s else "near RPO"
         text = f"The oldest record that is not copied has waited {flow.lag_s:,.0f} s; the RPO is {flow.rpo_s:,.0f} s."
         fix = Fix(text="What to look at, in which order: the manual.", command=f"mirrorless status {file} {option}")
-        yield _problem(kind, name, text, "troubleshooting.md#questions", fix, flow=name)
+        yield problem(kind, name, text, "troubleshooting.md#questions", fix, flow=name)
     away = [one for one in found.topics if one.flow == name and one.state is TopicState.UNREACHABLE]
     if away:
         text = f"{_names([one.topic for one in away])}: {away[0].error or 'a partition cannot be reached'}"
         title = f"{name}: {count_of(len(away), 'topic')}"
-        yield _problem(
+        yield problem(
             "partitions unreachable", name, text, "operations.md#states-of-a-partition", flow=name, title=title
         )
     for text in flow.problems:
-        yield _problem("flow", f"{name}: {text}", text, "troubleshooting.md#lines", flow=name, title=name)
+        yield problem("flow", f"{name}: {text}", text, "troubleshooting.md#lines", flow=name, title=name)
 
 
 def is_not_copied(flow: FlowRow) -> bool:
@@ -155,18 +157,18 @@ def _halted(rows: Iterable[HaltedRow], file: str) -> Iterator[ProblemRow]:
         kind = "halted" if gap is None else "gap"
         subject = f"{flow} {topic} {gap or ''}".rstrip()
         text = " ".join(lines) if gap is None else f"{gap}: {' '.join(lines)}"
-        yield _problem(kind, subject, text, manual, *fixes, flow=flow, topic=topic, title=title)
+        yield problem(kind, subject, text, manual, *fixes, flow=flow, topic=topic, title=title)
 
 
 def _fences_and_operations(found: Snapshot) -> Iterator[ProblemRow]:
     for one in found.fences:
         if one.operation is None:
             subject = f"{', '.join(one.topics)} on {one.cluster}"
-            yield _problem("unexplained fence", subject, one.text, "switchover.md#fence", one.fix)
+            yield problem("unexplained fence", subject, one.text, "switchover.md#fence", one.fix)
         elif not any(row.id == one.operation and row.outcome == "running" for row in found.operations):
             text = f"{one.text}: {_names(one.topics, one.count)}."
             title = f"{count_of(one.count, 'topic')} on {one.cluster}"
-            yield _problem("fence", f"{one.operation} {one.cluster}", text, "switchover.md#fence", one.fix, title=title)
+            yield problem("fence", f"{one.operation} {one.cluster}", text, "switchover.md#fence", one.fix, title=title)
     for row in found.operations:
         if row.outcome == "running":
             text = f"It began, and is not finished. Last run by {row.owner or 'an unknown process'}."
@@ -175,7 +177,7 @@ def _fences_and_operations(found: Snapshot) -> Iterator[ProblemRow]:
             )
             title = f"{row.kind} from {row.source} to {row.target}"
             manual = "switchover.md#continue-abort-show"
-            yield _problem("operation not finished", row.id, text, manual, fix, title=title)
+            yield problem("operation not finished", row.id, text, manual, fix, title=title)
 
 
 def _readings(found: Snapshot, file: str) -> Iterator[ProblemRow]:
@@ -183,9 +185,9 @@ def _readings(found: Snapshot, file: str) -> Iterator[ProblemRow]:
         if one.error is not None and not _is_of_cluster(one.error, found):
             title = f"{one.table} of {one.flow}" if one.flow else one.table
             fix = Fix(text="If a right is missing, this names it.", command=f"mirrorless doctor {file}")
-            yield _problem("not readable", title, one.error, "web.md#rights", fix, flow=one.flow)
+            yield problem("not readable", title, one.error, "web.md#rights", fix, flow=one.flow)
     for text in found.notes:
-        yield _problem("not readable", text, text, "drill.md#keep-reports", title="reports of drills")
+        yield problem("not readable", text, text, "drill.md#keep-reports", title="reports of drills")
 
 
 def _drills(found: Snapshot) -> Iterator[ProblemRow]:
@@ -194,7 +196,7 @@ def _drills(found: Snapshot) -> Iterator[ProblemRow]:
     for one in found.drills:
         if one.flow not in seen and one.status == "failed":
             text = "; ".join(f"{check.check}: {check.text}" for check in one.problems if check.status == "failed")
-            yield _problem(
+            yield problem(
                 "drill failed", one.flow, f"Of the last drill these checks failed: {text}.", "drill.md", flow=one.flow
             )
         seen.add(one.flow)

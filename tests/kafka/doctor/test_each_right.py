@@ -9,6 +9,7 @@ import pytest
 from mirrorless.doctor.findings import Status
 from mirrorless.doctor.probes import Probes
 from mirrorless.doctor.rights_check import Names, rights_there
+from mirrorless.metadata.kinds import KINDS
 from mirrorless.rights import ROWS, Function, Row, Side, When, needed, without_implied
 from mirrorless.settings import Cluster
 from tests.support.guarded import GuardedWorld
@@ -24,6 +25,7 @@ EVERYTHING = {
     "errors.tolerance": "all",
     "errors.deadletterqueue.topic.name": "left-out",
     "mirrorless.acls.prune": "true",
+    "mirrorless.sync.kinds": ",".join(kind.name for kind in KINDS if kind.writes),
     "mirrorless.both.directions": "skip",
 }
 IDENTICAL = {"mirrorless.offsets": "identical"}

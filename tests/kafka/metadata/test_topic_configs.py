@@ -11,12 +11,15 @@ from mirrorless.clusters.configs import topic_configs
 from mirrorless.metadata.acl_record import AclRecord
 from mirrorless.metadata.actions import AlterConfigs, ConfigDifference, CreateTopic
 from mirrorless.metadata.apply import apply
+from mirrorless.metadata.kind import BothEnds
 from tests.support.metadata import discover_topics, sync_configs
 from tests.support.secured import MIRROR, eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from mirrorless.metadata.actions import Action
+    from mirrorless.metadata.apply import Applied
     from tests.support.secured import Secured
 
 
@@ -143,6 +146,13 @@ def test_a_topic_that_may_not_be_altered_does_not_hold_up_the_others(secured: Se
     eventually(lambda: secured.overrides("b", secured.remote("payments", "a")) == {"retention.ms": "1000000"})
 
 
+def applied_to(secured: Secured, actions: Sequence[Action]) -> list[Applied]:
+    """Apply actions to `b`."""
+    flow, target = secured.flow("a", "b"), secured.admin("b")
+    ends = BothEnds(flow=flow, source=secured.admin("a"), target=target, remote={})
+    return apply(target, actions, record=AclRecord(flow, source_id=""), ends=ends)
+
+
 def test_a_topic_is_created_without_the_configs_that_the_target_refuses(secured: Secured) -> None:
     # These brokers have no tiered storage, and say so to whoever asks for it, as MSK Serverless does of most configs.
     name, other = secured.name("tiered"), secured.name("plain")
@@ -152,7 +162,7 @@ def test_a_topic_is_created_without_the_configs_that_the_target_refuses(secured:
         CreateTopic(topic=other, partitions=1, replication_factor=1, reason="", config={"retention.ms": "5"}),
     ]
 
-    first, second = apply(secured.admin("b"), actions, record=AclRecord(secured.flow("a", "b"), source_id=""))
+    first, second = applied_to(secured, actions)
 
     assert (first.error, second.error, second.note) == (None, None, None)
     assert first.note is not None
@@ -170,7 +180,7 @@ def test_a_topic_whose_cleanup_policy_the_target_refuses_is_not_created(secured:
     config = {"cleanup.policy": "burn", "retention.ms": "5"}
     action = CreateTopic(topic=name, partitions=1, replication_factor=1, reason="", config=config)
 
-    (applied,) = apply(secured.admin("b"), [action], record=AclRecord(secured.flow("a", "b"), source_id=""))
+    (applied,) = applied_to(secured, [action])
 
     assert applied.error is not None
     assert applied.error.startswith(f"not created, because {secured.alias('b')} refuses cleanup.policy=burn: ")
@@ -186,7 +196,7 @@ def test_of_several_changes_only_the_refused_one_is_not_made(secured: Secured) -
         reason="",
     )
 
-    (applied,) = apply(secured.admin("b"), [action], record=AclRecord(secured.flow("a", "b"), source_id=""))
+    (applied,) = applied_to(secured, [action])
 
     assert applied.error is not None
     assert applied.error.startswith("remote.storage.enable: ")

@@ -63,7 +63,7 @@ def test_administration_sees_what_the_cluster_had(broker: ArchiveBroker) -> None
     cluster = Cluster(alias="vault", bootstrap_servers=broker.address)
     admin = Admin(cluster)
     place = ("orders", 0)
-    assert admin.metadata().cluster_id == broker.view.identity.cluster_id
+    assert str(admin.metadata().cluster_id) == broker.view.identity.cluster_id
     assert topic_ids(admin, ["orders"])[0]["orders"].replace("-", "") == TOPIC_ID
     assert (log_starts(admin, [place])[0], high_watermarks(admin, [place])[0]) == ({place: 0}, {place: 52})
     configs = topic_configs(admin, ["orders"])[0]["orders"]

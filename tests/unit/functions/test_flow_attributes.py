@@ -32,7 +32,7 @@ def test_the_configuration_says_what_the_templates_cannot_read(tmp_path: Path) -
     text = TWO + (
         "replication.policy.separator=_\noffset.storage.topic=progress\nsync.group.offsets.enabled=true\n"
         "mirrorless.acls.prune=true\nerrors.deadletterqueue.topic.name=dead\nemit.checkpoints.interval.seconds=5\n"
-        "sync.topic.acls.interval.seconds=61\n"
+        "sync.topic.acls.interval.seconds=61\nmirrorless.sync.kinds=quotas\n"
     )
     found = attributes(settings(tmp_path, text), properties(Topics="orders*"))
     expected = {
@@ -49,6 +49,7 @@ def test_the_configuration_says_what_the_templates_cannot_read(tmp_path: Path) -
         "StartGroup": "",
         "SyncGroupOffsets": "true",
         "PruneAcls": "true",
+        "SyncKinds": "true",
         "Offsets": "dense",
         "ReverseEnabled": "false",
         "Heartbeats": "true",

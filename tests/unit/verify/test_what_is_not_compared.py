@@ -10,6 +10,7 @@ import pytest
 
 from mirrorless.clusters.admin import Refusal
 from mirrorless.errors import ClusterError
+from mirrorless.metadata import kind_results
 from mirrorless.metadata.creation_probe import CreationProbe
 from mirrorless.metadata.planning import Admins
 from mirrorless.settings import Cluster, Flow
@@ -68,6 +69,12 @@ class FakeAdmin:
 
     def result(self, future: Future[Any]) -> object:
         return future.result()
+
+
+@pytest.fixture(autouse=True)
+def _no_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kinds of what a cluster has beside topics have clients of their own."""
+    monkeypatch.setattr(kind_results, "KINDS", ())
 
 
 def admins(source: FakeAdmin, target: FakeAdmin) -> Admins:

@@ -14,6 +14,7 @@ from mirrorless.clusters import client_settings
 from mirrorless.errors import ConfigurationError, LoopError
 from mirrorless.filters import config_filter_for, group_filter_for, topic_filter_for
 from mirrorless.loops import Loops
+from mirrorless.metadata.kind_results import synced_kinds
 from mirrorless.policy import policy_for
 from mirrorless.settings.load import understand
 from mirrorless.settings.strimzi_clusters import is_not_mounted
@@ -61,7 +62,7 @@ def check(files: tuple[str, ...], *, with_defaults: bool, as_json: bool) -> None
 def _refusals(settings: Settings) -> Iterator[ConfigurationError]:
     """Yield the errors that would stop a flow before its first connection."""
     for flow in settings.flows:
-        for made in (policy_for, topic_filter_for, group_filter_for, config_filter_for):
+        for made in (policy_for, topic_filter_for, group_filter_for, config_filter_for, synced_kinds):
             try:
                 made(flow)
             except ConfigurationError as error:

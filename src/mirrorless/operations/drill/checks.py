@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.acls import NoAcls
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.doctor.findings import Status
+from mirrorless.metadata.kinds import KINDS
 from mirrorless.operations.drill.group_checks import GROUP_CHECKS
 from mirrorless.operations.drill.positions import NOT_COMPARABLE, WRONG, Outcome
 from mirrorless.operations.drill.principals import AclSyncRules, WhyMissing, missing_acls, missing_rights
@@ -16,6 +17,7 @@ from mirrorless.verify.findings import DifferenceKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mirrorless.metadata.kind import Kind
     from mirrorless.operations.drill.facts import DrillFacts
     from mirrorless.operations.drill.positions import Compared
 
@@ -293,6 +295,36 @@ def _ordered(compared: Sequence[Compared]) -> list[Compared]:
     return sorted(shown, key=lambda one: one.outcome not in WRONG)
 
 
+def _of_kind(kind: Kind) -> Callable[[DrillFacts], CheckResult]:
+    """Return the check of one kind of what clusters have beside topics and groups."""
+
+    def check(facts: DrillFacts) -> CheckResult:
+        if isinstance(facts.metadata, UnreadPart):
+            return not_checked(kind.name, facts.metadata)
+        result = facts.metadata.kinds.get(kind.name)
+        if result is None:
+            return CheckResult(check=kind.name, status=Status.OK, text="not compared: the flow waits for its turn")
+        if result.unread is not None:
+            return not_checked(kind.name, UnreadPart(result.unread))
+        if result.absent is not None:
+            status = Status.WARNING if result.absent.lacks_right else Status.OK
+            what = "not compared" if result.absent.lacks_right else "not applicable"
+            return CheckResult(check=kind.name, status=status, text=f"{what}: {result.absent.reason}")
+        if not result.differences:
+            return CheckResult(check=kind.name, status=Status.OK, text="the target has what the source has")
+        missing = [f"{one.text} ({one.reason})" for one in result.differences]
+        is_late = any(one.change is not None for one in result.differences)
+        return CheckResult(
+            check=kind.name,
+            status=Status.FAILED if is_late else Status.WARNING,
+            text=count_of(len(missing), "difference"),
+            lines=tuple(missing),
+            fix="run `mirrorless apply`, or wait for the next sync" if is_late else None,
+        )
+
+    return check
+
+
 CHECKS: Final[tuple[Callable[[DrillFacts], CheckResult], ...]] = (
     replication,
     lag,
@@ -305,4 +337,5 @@ CHECKS: Final[tuple[Callable[[DrillFacts], CheckResult], ...]] = (
     configs,
     acls,
     principals,
+    *map(_of_kind, KINDS),
 )
