@@ -169,7 +169,7 @@ def test_a_class_name_is_one_class() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-COPIER_LINES = 11_900
+COPIER_LINES = 11_950
 COPIER_MODULES = 78
 
 

@@ -27,7 +27,7 @@ Offsets = dict[tuple[str, int], tuple[int, str]]
 """Offset and metadata by topic and partition."""
 _VERSION: Final = 8
 _NO_MEMBER: Final = struct.pack(">i", -1) + compact_string("") + b"\0"
-"""Generation, member id, and no group instance id: a commit of somebody who is not a member."""
+"""Generation, member id, and no group instance id: a commit by a client that is not a member."""
 _EVERY_TOPIC: Final = b"\0"
 _ANY: Final = b"\0"
 """Offsets of open transactions do not hold the answer back."""
@@ -73,7 +73,8 @@ class CommitOffsets(_OneVersion, OffsetCommitRequest, init=False):
 
     def __init__(self, group: str, offsets: Mapping[tuple[str, int], tuple[int, str]]) -> None:
         super().__init__(min_version=_VERSION, max_version=_VERSION)
-        self._group, self._offsets = group, offsets
+        self._group = group
+        self._offsets = offsets
 
     def raw_response(self, version: int) -> RawResponse:
         """Return what decodes a response of this version."""
