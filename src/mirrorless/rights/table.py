@@ -78,6 +78,7 @@ _ALONE: Final = (
     Row(_ACLS, _T, On.ACL_RECORD, Operation.WRITE, "record which ACLs the flow added", When.PRUNE),
     Row(_ACLS, _T, On.REMOTE_TOPICS, Operation.READ, "find records of others before deleting", When.DELETES),
     Row(_ACLS, _T, On.REMOTE_TOPICS, Operation.DELETE, "delete them with their source topics", When.DELETES),
+    Row(_ACLS, _T, On.TARGET_STATE, Operation.READ, "check whether the flow is paused", When.DELETES),
     Row(_ACLS, _T, On.DELETE_NOTES, Operation.CREATE, "create it if missing", When.DELETES),
     Row(_ACLS, _T, On.DELETE_NOTES, Operation.READ, "read since when topics are missing", When.DELETES),
     Row(_ACLS, _T, On.DELETE_NOTES, Operation.WRITE, "note that topics are missing", When.DELETES),

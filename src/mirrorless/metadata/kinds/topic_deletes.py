@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.cluster_requests import NotThere, asked
+from mirrorless.clusters.target_state import not_started
 from mirrorless.clusters.topic_deletion import delete_by_id
 from mirrorless.errors import ClusterError
 from mirrorless.filters import replicated_topics
@@ -178,6 +179,8 @@ def refusal(ends: BothEnds) -> str | None:
     """Why nothing of this flow is deleted; None if topics may be."""
     if Modes(ends.flow).skips_copies:
         return "applications of both clusters write to topics of this flow (mirrorless.both.directions=skip)"
+    if (stopped := not_started(ends.flow, ends.target)) is not None:
+        return stopped  # after a move, what is left on the source may be deleted there
     if not ends.remote:
         return f"{ends.flow.source.alias} shows no topic that the flow replicates, as a cluster that lost all would"
     return None

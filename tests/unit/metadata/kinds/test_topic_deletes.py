@@ -37,12 +37,14 @@ class World:
         self.proof: OwnCopy | str = COPY
         self.progress = frozenset({"old", "orders"})
         self.missing = MissingTopics({"old": (COPY, AppendTime(0, 4))}, AppendTime(DELAY_S * 1000, 4))
+        self.stopped: str | None = None
         self.deleted: list[str] = []
         self.noted: list[str] = []
         self.forgotten: list[str] = []
         self.before_confirming: Callable[[], None] = lambda: None
         monkeypatch.setattr(topic_deletes, "_deleted", self._asked)
         monkeypatch.setattr(topic_deletes, "delete_by_id", self._delete)
+        monkeypatch.setattr(topic_deletes, "not_started", lambda *_: self.stopped)
         monkeypatch.setattr(missing_topics, "read", lambda _: self.missing)
         monkeypatch.setattr(missing_topics, "note", lambda _flow, _admin, missing: self.noted.extend(missing or ["-"]))
         monkeypatch.setattr(missing_topics, "forget", lambda _flow, topics: self.forgotten.extend(topics))
@@ -227,9 +229,15 @@ def test_a_source_without_any_topic_of_the_flow_may_have_lost_all(world: World) 
 
 
 def test_topics_that_both_clusters_write_to_are_kept(world: World) -> None:
-    (one,) = world.planned(directions="skip", replication_policy_class="IdentityReplicationPolicy")
+    (one,) = world.planned(both_directions="skip", replication_policy_class="IdentityReplicationPolicy")
     assert one.change is None
     assert "applications of both clusters write" in one.reason
+
+
+def test_a_flow_that_is_paused_or_stopped_deletes_nothing(world: World) -> None:
+    world.stopped = "a->b is stopped"
+    (one,) = world.planned()
+    assert (one.change, one.reason) == (None, "not deleted: a->b is stopped")
 
 
 def test_where_progress_is_not_read_nothing_is_changed(world: World) -> None:
@@ -255,11 +263,15 @@ def _written(world: World) -> None:
     world.proof = "records of others cannot be excluded"
 
 
+def _stopped(world: World) -> None:
+    world.stopped = "a->b is stopped"
+
+
 def _another(world: World) -> None:
     world.proof = OwnCopy("s2", "r1")
 
 
-@pytest.mark.parametrize("happens", [_back, _hidden, _silent, _written, _another])
+@pytest.mark.parametrize("happens", [_back, _hidden, _silent, _written, _stopped, _another])
 def test_all_is_checked_again_before_the_request_is_sent(world: World, happens: Callable[[World], None]) -> None:
     world.before_confirming = lambda: happens(world)
     (error,) = world.applied()
