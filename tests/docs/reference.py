@@ -120,9 +120,10 @@ def kinds() -> str:
             (
                 f"`{one.name}`",
                 one.about,
-                "reported only" if one.apply is None else f"with `{one.name}` in `mirrorless.sync.kinds`",
+                "reported only" if one.apply is None else one.switch,
                 one.left,
-                f"`{one.reads}`" + (f"; on the target `{one.writes}` to set them" if one.writes else ""),
+                f"`{one.reads}`"
+                + (f"; on the target `{one.writes}` to set them" if one.writes and not one.deletes else ""),
             )
             for one in KINDS
         ),

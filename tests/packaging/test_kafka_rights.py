@@ -37,7 +37,8 @@ SETTINGS: Final = {
     "usual": "",
     "everything": (
         "sync.group.offsets.enabled=true\nmirrorless.acls.prune=true\noffset-syncs.topic.location=target\n"
-        f"mirrorless.sync.kinds={','.join(kind.name for kind in KINDS if kind.writes)}\n"
+        f"mirrorless.sync.kinds={','.join(kind.name for kind in KINDS if kind.writes and not kind.deletes)}\n"
+        "mirrorless.sync.topic.deletes=true\n"
         "errors.tolerance=all\nerrors.deadletterqueue.topic.name=dead\noffset.storage.topic=connect-offsets\n"
         "primary.consumer.client.rack=a\nbackup.consumer.client.rack=a\n"
     ),

@@ -180,6 +180,18 @@ def waits_for_its_turn(flow: Flow, admin: Admin) -> str | None:
     return f"{flow.name} is stopped: applications write to {flow.target.alias}, from which the opposite flow copies"
 
 
+def not_started(flow: Flow, admin: Admin) -> str | None:
+    """Return why a flow may not be running, None if it is: it was paused or stopped, or its state is hidden.
+
+    `admin` is the target's client. Raises `ClusterUnavailable`.
+    """
+    with closing(TargetStates(flow, admin=admin)) as states:
+        state = states.read()
+        if states._replay.refused is not None:
+            return states._replay.refused
+    return None if state is TargetState.STARTED else f"{flow.name} is {state.lower()}"
+
+
 def states_in_turns(flow: Flow) -> dict[str, TargetState]:
     """Return the states of a flow and of the one that takes turns with it, by name; empty if it takes no turns.
 

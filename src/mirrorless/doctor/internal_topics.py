@@ -35,6 +35,7 @@ _FACTORS: Final = {
     On.HEARTBEATS: "heartbeats.topic.replication.factor",
     On.DEAD_LETTERS: "errors.deadletterqueue.topic.replication.factor",
     On.ACL_RECORD: "offset.storage.replication.factor",
+    On.DELETE_NOTES: "offset.storage.replication.factor",
 }
 _REFUSED: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _EXISTS: Final = KafkaError.TOPIC_ALREADY_EXISTS

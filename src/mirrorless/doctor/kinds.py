@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.security import logs_in_with_iam
 from mirrorless.doctor.findings import Finding, Status
-from mirrorless.metadata.kind_results import SETTING
+from mirrorless.metadata.kind import SETTING
 from mirrorless.metadata.kinds import KINDS
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from mirrorless.doctor.examples import examples, is_invented, literals
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.filters import group_filter_for, topic_filter_for
-from mirrorless.metadata.kind_results import SETTING
+from mirrorless.metadata.kind import DELETES, SETTING
 from mirrorless.policy import policy_for
 from mirrorless.rights import CONNECT, SWITCHES, Function, On, Operation, When, name_of, needed, without_implied
 
@@ -96,6 +96,8 @@ def _or_without(rows: Sequence[Row]) -> str:
     """Return how to do without what needs the rows, if one setting is enough; else nothing."""
     if all(one.kind is not None for one in rows):
         return f", or remove {', '.join(dict.fromkeys(str(one.kind) for one in rows))} from {SETTING}"
+    if all(one.when is When.DELETES for one in rows):
+        return f", or set {DELETES}=false"
     needing = {one.part or one.function for one in rows}
     switch = SWITCHES.get(needing.pop()) if len(needing) == 1 else None
     return "" if switch is None else f", or set {switch}=false"

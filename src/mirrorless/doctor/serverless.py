@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CHECK: Final = "MSK Serverless"
 QUOTA: Final = "compacted partitions"
-_INTERNAL: Final = (On.PROGRESS, On.OFFSET_SYNCS, On.CHECKPOINTS, On.HEARTBEATS, On.ACL_RECORD)
+_INTERNAL: Final = (On.PROGRESS, On.OFFSET_SYNCS, On.CHECKPOINTS, On.HEARTBEATS, On.ACL_RECORD, On.DELETE_NOTES)
 _LACKS: Final = (
     "no ACLs (acl_sync does nothing), logins by IAM only, few topic configs (others are not replicated), no trigger "
     "from another account"

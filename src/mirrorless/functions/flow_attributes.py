@@ -108,6 +108,7 @@ def attributes(settings: Settings, properties: FlowProperties) -> dict[str, str]
         "SyncAcls": _text(flow.sync_topic_acls_enabled),
         "PruneAcls": _text(flow.acls_prune),
         "SyncKinds": _text(bool(flow.sync_kinds)),
+        "SyncTopicDeletes": _text(flow.sync_topic_deletes),
         "Offsets": flow.offsets,
         "ReverseEnabled": _text(back is not None),
         "Heartbeats": _text(flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled),

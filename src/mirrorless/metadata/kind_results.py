@@ -11,6 +11,7 @@ from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.side_by_side import each
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.metadata.actions import Plan, Problem
+from mirrorless.metadata.kind import SETTING
 from mirrorless.metadata.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from mirrorless.metadata.actions import ClusterDifference
     from mirrorless.metadata.kind import BothEnds, Found, Kind
     from mirrorless.settings import Flow
-
-SETTING = "mirrorless.sync.kinds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +36,8 @@ class KindResult:
         """What differs; of a kind that is not synced, each has as its reason why the flow does not change it."""
         if isinstance(self.found, NotThere):
             return ()
-        reason = f"{self.kind.name} is not among {SETTING}"
         return [
-            one if self.is_synced or one.change is None else replace(one, change=None, reason=reason)
+            one if self.is_synced or one.change is None else replace(one, change=None, reason=self.kind.why_not)
             for one in self.found
         ]
 
@@ -59,11 +57,11 @@ class KindResult:
 
 def synced_kinds(flow: Flow) -> list[Kind]:
     """Return the kinds that the flow changes on its target; raises `ConfigurationError` for a name of none."""
-    movable = {one.name: one for one in KINDS if one.apply is not None}
+    movable = {one.name: one for one in KINDS if one.apply is not None and not one.deletes}
     for name in flow.sync_kinds:
         if name not in movable:
             raise ConfigurationError(f"must be a list of {', '.join(movable)}", key=SETTING, value=name)
-    return [one for one in movable.values() if one.name in flow.sync_kinds]
+    return [one for one in KINDS if one.is_synced(flow)]
 
 
 def compare_kinds(ends: BothEnds, *, every: bool) -> list[KindResult]:

@@ -87,7 +87,7 @@ def switched_on(flow: Flow) -> dict[Part, bool]:
         Part.TOPICS: True,
         Part.CONFIGS: flow.sync_topic_configs_enabled,
         Part.ACLS: flow.sync_topic_acls_enabled,
-        Part.KINDS: bool(flow.sync_kinds),
+        Part.KINDS: bool(flow.sync_kinds) or flow.sync_topic_deletes,
     }
 
 
@@ -204,6 +204,7 @@ class MetadataPlanner:
             remote=self._remote,
             source_topics=frozenset(self._source),
             target_topics=frozenset(self._target),
+            copied=self._copied,
         )
 
     def kinds(self, *, every: bool) -> list[KindResult]:

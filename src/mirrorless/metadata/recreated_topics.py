@@ -31,6 +31,14 @@ class CreatedAgain:
     unknown: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OwnCopy:
+    """A remote topic that has only records that the flow copied to it: its id, and that of its source topic."""
+
+    source_id: str
+    remote_id: str
+
+
 class Copied(Protocol):
     """Knows which source topics a flow copied."""
 
@@ -39,6 +47,15 @@ class Copied(Protocol):
 
     def created_again(self, partitions: Mapping[str, int]) -> CreatedAgain:
         """Return which of the source topics in `partitions` (topic and partition count) were recreated."""
+
+    def topics(self) -> frozenset[str]:
+        """Return the source topics with progress; raises `ClusterUnavailable`."""
+
+    def own_copies(self, remote: Mapping[str, str]) -> Mapping[str, OwnCopy | str]:
+        """Prove of remote topics that no one else wrote to them; `remote` is by source topic, and so is the result.
+
+        Returns for one without proof why there is none. Raises `ClusterError`.
+        """
 
 
 def changes_topic(action: Action) -> bool:

@@ -12,6 +12,7 @@ from mirrorless.clusters.side_by_side import each
 from mirrorless.clusters.target_state import configs_topic
 from mirrorless.metadata.acl_record import record_topic
 from mirrorless.metadata.actions import Problem
+from mirrorless.metadata.missing_topics import notes_topic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -66,6 +67,9 @@ def kept_topics(flow: Flow) -> Iterator[StateTopic]:
         yield StateTopic(
             cluster=flow.target, name=record_topic(flow), loss="ACLs that the flow added are never removed"
         )
+    if flow.sync_topic_deletes:
+        loss = "remote topics of deleted topics are not deleted"
+        yield StateTopic(cluster=flow.target, name=notes_topic(flow), loss=loss)
     loss = "a paused flow runs again"
     yield StateTopic(cluster=flow.target, name=configs_topic(flow).name, loss=loss)
 

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from mirrorless.clusters.topics import topic_ids
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.metadata.recreated_topics import CreatedAgain
+from mirrorless.progress.own_copies import own_copies
 from mirrorless.progress.topic import ProgressTopic
 from mirrorless.progress.topic_ids import copied_id, created_again
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.metadata.planning import Admins
+    from mirrorless.metadata.recreated_topics import OwnCopy
     from mirrorless.progress.records import Known
     from mirrorless.settings import Flow
 
@@ -67,6 +69,17 @@ class CopiedTopics:
             ids, _ = topic_ids(self._admins.source, copied)
         alias = self._flow.source.alias
         return CreatedAgain(topics=created_again(progress, ids=ids, partitions=partitions, alias=alias))
+
+    def topics(self) -> frozenset[str]:
+        """Return the source topics with progress; none if it may not be read. Raises `ClusterUnavailable`."""
+        return frozenset(topic for topic, _ in self.known())
+
+    def own_copies(self, remote: Mapping[str, str]) -> Mapping[str, OwnCopy | str]:
+        """Return the remote topics that provably have no records of others, or why that is not known.
+
+        `remote` is by source topic, and so is the result. Raises `ClusterError`.
+        """
+        return own_copies(self._flow, self._admins, remote, self.known())
 
     def _topic(self) -> ProgressTopic:
         if self._progress is None:

@@ -20,6 +20,7 @@ from mirrorless.clusters.mirrormaker2 import group_of
 from mirrorless.clusters.target_state import configs_topic
 from mirrorless.metadata.acl_record import record_topic
 from mirrorless.metadata.kinds import KINDS
+from mirrorless.metadata.missing_topics import notes_topic
 from mirrorless.operation_log.topic import OPERATIONS_TOPIC
 from mirrorless.rights.model import IMPLIED, Function, On, Operation, Row, Side, When
 
@@ -75,6 +76,12 @@ _ALONE: Final = (
     Row(_ACLS, _T, On.ACL_RECORD, Operation.CREATE, "create it if missing", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.READ, "read which ACLs the flow added", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.WRITE, "record which ACLs the flow added", When.PRUNE),
+    Row(_ACLS, _T, On.REMOTE_TOPICS, Operation.READ, "find records of others before deleting", When.DELETES),
+    Row(_ACLS, _T, On.REMOTE_TOPICS, Operation.DELETE, "delete them with their source topics", When.DELETES),
+    Row(_ACLS, _T, On.TARGET_STATE, Operation.READ, "check whether the flow is paused", When.DELETES),
+    Row(_ACLS, _T, On.DELETE_NOTES, Operation.CREATE, "create it if missing", When.DELETES),
+    Row(_ACLS, _T, On.DELETE_NOTES, Operation.READ, "read since when topics are missing", When.DELETES),
+    Row(_ACLS, _T, On.DELETE_NOTES, Operation.WRITE, "note that topics are missing", When.DELETES),
     Row(_HEARTBEAT, _T, On.HEARTBEATS, Operation.CREATE, "create it if missing"),
     Row(_HEARTBEAT, _T, On.HEARTBEATS, Operation.WRITE, "emit heartbeats"),
     Row(_HEARTBEAT, _T, On.PROGRESS, Operation.READ, "check whether `copy` emits them", When.DOUBLE, Function.COPY),
@@ -196,7 +203,7 @@ def _of_kinds() -> tuple[Row, ...]:
     """Rows of the kinds of what clusters have beside topics: `acl_sync` applies them, `verify` and `drill` compare."""
     found: list[Row] = []
     for kind in KINDS:
-        if kind.writes is not None:
+        if kind.writes is not None and not kind.deletes:
             reads, writes = Operation(kind.reads), Operation(kind.writes)
             found += [
                 Row(_ACLS, _S, On.CLUSTER, reads, f"read {kind.name}", kind=kind.name),
@@ -219,7 +226,7 @@ def functions_of(flow: Flow) -> frozenset[Function]:
         Function.COPY: flow.engine != "spark",
         Function.PARTITION_COPY: flow.engine != "functions",
         Function.CONFIG_SYNC: flow.sync_topic_configs_enabled,
-        Function.ACL_SYNC: flow.sync_topic_acls_enabled or bool(flow.sync_kinds),
+        Function.ACL_SYNC: flow.sync_topic_acls_enabled or bool(flow.sync_kinds) or flow.sync_topic_deletes,
         Function.HEARTBEAT: flow.emit_heartbeats_enabled,
         Function.CHECKPOINT: flow.writes_checkpoints,
         Function.HEARTBEAT_MONITOR: flow.heartbeats_replication_enabled,
@@ -287,12 +294,12 @@ def name_of(flow: Flow, on: On) -> str | None:
             return record_topic(flow)
         case On.TARGET_STATE:
             return configs_topic(flow).name
-        case On.OPERATIONS:
-            return OPERATIONS_TOPIC
+        case On.DELETE_NOTES:
+            return notes_topic(flow)
+        case On.OPERATIONS | On.GROUP_COMMITS:
+            return OPERATIONS_TOPIC if on is On.OPERATIONS else GROUP_COMMITS_TOPIC
         case On.START_GROUP:
             return flow.start_group
-        case On.GROUP_COMMITS:
-            return GROUP_COMMITS_TOPIC
         case On.MIRRORMAKER2:
             return group_of(flow)
     return None
@@ -310,6 +317,7 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.TURNS: lambda flow: flow.directions == "turns",
     When.SHARED: lambda flow: flow.directions == "skip",
     When.PRUNE: lambda flow: flow.acls_prune,
+    When.DELETES: lambda flow: flow.sync_topic_deletes,
     When.GROUP_OFFSETS: lambda flow: flow.sync_group_offsets_enabled,
     When.NO_GROUP_OFFSETS: lambda flow: not flow.sync_group_offsets_enabled,
     When.CONFIGS: lambda flow: flow.sync_topic_configs_enabled,

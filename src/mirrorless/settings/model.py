@@ -211,6 +211,9 @@ class Flow(Frozen):
     sync_kinds: Names = Field((), alias="mirrorless.sync.kinds")
     """What the flow also sets on its target, at the interval of ACLs: names of the kinds of rights and limits, such as
     `quotas`, separated by commas. What differs and is not set is reported by `plan`, `verify` and `drill`."""
+    sync_topic_deletes: Boolean = Field(False, alias="mirrorless.sync.topic.deletes")
+    """Deletes the remote topic of a source topic that was deleted, at the interval of ACLs, ten minutes after that was
+    noticed, and only if it provably has no records but those that this flow copied. `plan` shows which."""
     emit_offset_syncs_enabled: Boolean = Field(True, alias="emit.offset-syncs.enabled")
     """Whether the copy writes offset syncs; without them no offset is translated."""
     offset_lag_max: NotNegativeInt = Field(100, alias="offset.lag.max")

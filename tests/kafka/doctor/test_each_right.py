@@ -25,7 +25,8 @@ EVERYTHING = {
     "errors.tolerance": "all",
     "errors.deadletterqueue.topic.name": "left-out",
     "mirrorless.acls.prune": "true",
-    "mirrorless.sync.kinds": ",".join(kind.name for kind in KINDS if kind.writes),
+    "mirrorless.sync.kinds": ",".join(kind.name for kind in KINDS if kind.writes and not kind.deletes),
+    "mirrorless.sync.topic.deletes": "true",
     "mirrorless.both.directions": "skip",
 }
 IDENTICAL = {"mirrorless.offsets": "identical"}

@@ -50,6 +50,7 @@ def test_the_configuration_says_what_the_templates_cannot_read(tmp_path: Path) -
         "SyncGroupOffsets": "true",
         "PruneAcls": "true",
         "SyncKinds": "true",
+        "SyncTopicDeletes": "false",
         "Offsets": "dense",
         "ReverseEnabled": "false",
         "Heartbeats": "true",
