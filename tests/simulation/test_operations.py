@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 SCHEDULES = int(os.environ.get("MIRRORLESS_OPERATIONS", "20"))
 
-STORED: dict[int, str] = {}
+STORED: dict[int, str] = {
+    178: "a second close found the fence lifted, by the logs that it had read again: KeyError",
+}
 """Seeds with what they showed: faults of the product, of a world that did not behave as Kafka, or documented limits."""
 
 
