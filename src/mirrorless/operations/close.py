@@ -84,9 +84,7 @@ def _which_copies(flow: Flow, lines: list[str]) -> Iterator[str]:
         raise OperationError("; ".join([*lines, trouble]))
 
 
-def _close(
-    pair: ClusterPair, operation: OperationState, standing: dict[str, Any], *, is_last: bool
-) -> Iterator[str]:
+def _close(pair: ClusterPair, operation: OperationState, standing: dict[str, Any], *, is_last: bool) -> Iterator[str]:
     """Remove a fence as it stood, and start what waited for that; all of it may be done already."""
     alias, reverse = pair.forward.source.alias, pair.reverse
     _lift(pair, operation.id, standing)
