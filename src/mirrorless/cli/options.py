@@ -176,7 +176,7 @@ def target_option(*, required: bool = False) -> Callable[[Callable[..., None]], 
 
 def with_flow(settings: Settings, name: str | None) -> Settings:
     """Return the configuration with the flow that `--flow` names only; raises ConfigurationError if there is none."""
-    return settings if name is None else settings.model_copy(update={"flows": (settings.flow(name),)})
+    return settings if name is None else settings.with_flow(name)
 
 
 def chosen_flows(settings: Settings, name: str | None) -> list[Flow]:

@@ -23,6 +23,7 @@ from mirrorless.cli.options import (
 )
 from mirrorless.cli.status_codes import FINE, FOUND
 from mirrorless.cli.web_port import CommandWithPort
+from mirrorless.local.archiving import archiving
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
 from mirrorless.local.runner import StopRequest, run_flows
 from mirrorless.settings import load
@@ -127,7 +128,12 @@ def run(
                 key=web_key,
             )
             shown = stack.enter_context(on_page(settings, shown, terms))
-        went_well = run_flows(settings, bounded=available_now, display=shown, stop=stop, master=spark_master)
+        archives = archiving(settings, shown, bounded=available_now, stopping=stop.event.is_set)
+        archived = stack.enter_context(archives)
+        went_well = not settings.flows or run_flows(
+            settings, bounded=available_now, display=shown, stop=stop, master=spark_master
+        )
+        went_well = archived() and went_well
     gc.freeze()  # the interpreter would look for cycles in all that is loaded, longer than Spark takes to end
     sys.exit(FINE if went_well else FOUND)
 

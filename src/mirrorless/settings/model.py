@@ -392,6 +392,11 @@ class Settings(Frozen):
         flows = tuple(flow.model_copy(update={"engine": engine}) for flow in self.flows)
         return self.model_copy(update={"flows": flows})
 
+    def with_flow(self, name: str) -> Settings:
+        """Return the configuration with this flow only, which may lead into an archive; raises as `flow`."""
+        into = tuple(flow for flow in self.archived if flow.name == name)
+        return self.model_copy(update={"flows": () if into else (self.flow(name),), "archived": into})
+
     def flow(self, name: str) -> Flow:
         """Return the enabled flow of this name (`A->B`, blanks allowed); raises FlowNotEnabled if there is none."""
         wanted = "->".join(part.strip() for part in name.split("->"))

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 
+from mirrorless.archive.broker import ArchiveBroker
+from mirrorless.archive.object_store import open_store
+from mirrorless.archive.upkeep import Proof, faults
+from mirrorless.archive.view import ArchiveView
 from mirrorless.cli import root
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.configs import topic_configs
@@ -13,11 +23,10 @@ from mirrorless.settings.archives import SERVED_VARIABLE
 from tests.support.identical import records_at
 from tests.support.moving import plain
 from tests.support.offsets import commit, committed
+from tests.support.secured import eventually
 from tests.support.world import World, fill, producer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
     from mirrorless.local.embedded_kafka import EmbeddedCluster
@@ -74,7 +83,9 @@ def test_a_cluster_is_restored_with_its_offsets_and_groups(
     commit(source, f"{topic}-group", {(topic, 1): 40})
     file = configure(world, f"{tmp_path}/vault")
 
-    assert invoke("write", file, "--available-now") == (0, "primary->vault: 3 objects, 0.1 MB, 1 seconds of state\n")
+    done = CliRunner().invoke(root, ["run", file, "--available-now"])
+    assert (done.exit_code, '"note": "3 objects, 0.1 MB' in done.output) == (0, True), done.output
+    assert invoke("write", file, "--available-now") == (0, "primary->vault: 0 objects, 0.0 MB, 1 seconds of state\n")
     before = records_at(source, topic)
     fill(source, topic, [b"later"] * 30, partitions=PARTITIONS)
     status, said = invoke("verify", file)
@@ -85,3 +96,44 @@ def test_a_cluster_is_restored_with_its_offsets_and_groups(
     assert committed(target, f"{topic}-group") == {(topic, 1): 40}
     restored = topic_configs(Admin(plain(target)), [topic])[0][topic]
     assert restored["retention.ms"].value == "123456789"
+
+
+def test_two_writers_one_of_them_suspended_make_one_history(
+    source: EmbeddedCluster, target: EmbeddedCluster, tmp_path: Path
+) -> None:
+    """And a third one is killed: objects of one name are created once, and no record is missing between them."""
+    world = World(source, target, tmp_path)
+    topic = world.topic(PARTITIONS)
+    file = configure(world, f"{tmp_path}/vault")
+    with Path(file).open("a") as more:
+        more.write("\nmirrorless.archive.object.seconds = 0.5\n")
+    fill(source, topic, [b"%d" % number for number in range(300)], partitions=PARTITIONS)
+    command = [sys.executable, "-m", "mirrorless", "archive", "write", file]
+    writers = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(3)]
+    try:
+        eventually(lambda: len(list((tmp_path / "vault").rglob("*.log"))) >= PARTITIONS)
+        writers[0].send_signal(signal.SIGSTOP)
+        for number in range(12):
+            fill(source, topic, [b"%d" % number] * 300, partitions=PARTITIONS)
+            time.sleep(0.3)
+        writers[1].kill()
+        writers[0].send_signal(signal.SIGCONT)
+        for number in range(12):
+            fill(source, topic, [b"%d" % number] * 300, partitions=PARTITIONS)
+            time.sleep(0.3)
+    finally:
+        for one in writers:
+            one.send_signal(signal.SIGCONT)
+            one.terminate()
+        for one in writers:
+            one.wait(60)
+    status, said = invoke("write", file, "--available-now")
+    assert status == 0, said
+    store = open_store(f"file://{tmp_path}/vault")
+    assert list(faults(store, Proof())) == []
+    view = ArchiveView(store)
+    assert view.lacking == {}
+    with ArchiveBroker(view) as broker:
+        archived = SimpleNamespace(bootstrap_servers=broker.address)
+        assert records_at(archived, topic) == records_at(source, topic)  # type: ignore[arg-type]
+    assert len(list((tmp_path / "vault").rglob("*.log"))) > 5 * PARTITIONS

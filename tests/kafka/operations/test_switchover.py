@@ -173,7 +173,7 @@ def test_topics_with_records_of_both_sides(world: World) -> None:
         applications.check()
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", [pytest.param("before", marks=pytest.mark.nightly), "after"])
 def test_an_abort_leaves_both_clusters_as_they_were(world: World, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     """Interrupted at every step before applications move, before it acts and after it."""
     applications = Applications(world, {"mirrorless.fence.quiet.seconds": "0.2", "sync.group.offsets.enabled": "true"})
@@ -263,7 +263,7 @@ def test_topics_that_move_alone_have_a_file_with_other_aliases(world: World, tmp
         assert [len(some) for some in read(world.target, one.topic).values()] == [110] * PARTITIONS
 
 
-@pytest.mark.parametrize("renames", [False, True], ids=["", "renamed"])
+@pytest.mark.parametrize("renames", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["", "renamed"])
 def test_flows_that_take_turns_move_there_and_back(world: World, *, renames: bool) -> None:
     """Kept names in both directions: one log on both clusters; each group continues where it was, both times."""
     applications = Applications(world, {"mirrorless.fence": "acl"}, takes_turns=True, log_in=True, renames=renames)
