@@ -325,6 +325,8 @@ _ANSWERS: dict[str, Callable[[Any, int, Any], Any]] = {
     "DeleteTopicsRequest": _delete_topics,
     "ListOffsetsRequest": _list_offsets,
     "DescribeProducersRequest": _producers,
+    "DescribeClientQuotasRequest": lambda *_: SimpleNamespace(error_code=0, entries=[]),
+    "DescribeUserScramCredentialsRequest": lambda *_: SimpleNamespace(error_code=0, results=[]),
 }
 
 __all__ = ["LEADER_NOT_AVAILABLE", "SimulatedRequests"]

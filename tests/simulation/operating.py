@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -274,6 +275,7 @@ class Operating:
         self.writers: list[Writer] = []
         self.readers: list[Reader] = []
         self._invoking = False
+        self._stops_until = math.inf
         self._left = 0
         self._tick_s = _EXACT_TICK_S if self.setup.identical else _TICK_S
         self._actions: dict[str, Callable[..., None]] = {
@@ -392,7 +394,7 @@ class Operating:
     def _background(self, name: str, work: Callable[[], None]) -> None:
         process = SyncProcess(self.world, name)
         self.background.append(process)
-        if self.setup.copier_stops and name.startswith("copier") and self.world.now > _QUIET_S:
+        if self.setup.copier_stops and name.startswith("copier") and _QUIET_S < self.world.now < self._stops_until:
             process.stop_at["effect", self.setup.copier_stops] = (10.0 + self.world.random.random() * 60.0, False)
         process.begin(work)
 
@@ -589,8 +591,9 @@ class Operating:
         return "A" if which < 0.5 else "B"
 
     def _heal(self) -> None:
-        """End all faults."""
+        """End all faults; copiers of the next minute are still stopped, then each copies to its end."""
         self.world.note("everything is healed")
+        self._stops_until = self.world.now + 60.0
         for cluster in self.clusters.values():
             cluster.up({1, 2, 3})
         for process in self.world.processes:

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 SCHEDULES = int(os.environ.get("MIRRORLESS_OPERATIONS", "20"))
 
-STORED: dict[int, str] = {}
+STORED: dict[int, str] = {
+    61: "the world suspended each copier before its second write, also when everything was healed",
+    120: "as 61, after a switchover that was refused",
+    178: "a second close found the fence lifted, by the logs that it had read again: KeyError",
+    282: "an aborted switchover committed the offsets of groups after the next one had moved them",
+}
 """Seeds with what they showed: faults of the product, of a world that did not behave as Kafka, or documented limits."""
 
 

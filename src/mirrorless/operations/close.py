@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
@@ -49,11 +49,13 @@ def close_fence(settings: Settings) -> list[str]:
             operations, failures = pair.read()
             refuse_open(operations, pair)
             for one in operations.fences_on(flow.source.alias):
-                if one.id in done or one.request.target != flow.target.alias:
+                # Another process may have removed it since, which the logs show as soon as they are read again.
+                fence = one.standing_fence
+                if not fence or one.id in done or one.request.target != flow.target.alias:
                     continue
                 if flow.source.alias in failures:
                     raise ClusterUnavailable(failures[flow.source.alias], cluster=flow.source.alias)
-                lines += _close(pair, one, is_last=one is operations.last_completed(pair.aliases))
+                lines += _close(pair, one, fence, is_last=one is operations.last_completed(pair.aliases))
                 done.add(one.id)
             if not failures:
                 lines += unexplained_fences(flow, {alias: log.admin for alias, log in pair.logs.items()})
@@ -82,9 +84,10 @@ def _which_copies(flow: Flow, lines: list[str]) -> Iterator[str]:
         raise OperationError("; ".join([*lines, trouble]))
 
 
-def _close(pair: ClusterPair, operation: OperationState, *, is_last: bool) -> Iterator[str]:
+def _close(pair: ClusterPair, operation: OperationState, standing: dict[str, Any], *, is_last: bool) -> Iterator[str]:
+    """Remove a fence as it stood, and start what waited for that; all of it may be done already."""
     alias, reverse = pair.forward.source.alias, pair.reverse
-    _lift(pair, operation)
+    _lift(pair, operation.id, standing)
     yield f"{operation.id}: the fence on {alias} is removed"
     fence, done = operation.data("fence"), operation.data("reverse")
     paused = fence.get("paused", []) if fence["fence"] in BLOCKS_FLOWS or not done else []
@@ -98,9 +101,7 @@ def _close(pair: ClusterPair, operation: OperationState, *, is_last: bool) -> It
         yield f"warning: {reason}, so {'the opposite' if paused else 'no'} flow is {'not ' if paused else ''}started"
     elif begins_turn and reverse is not None:
         yield from _begin_turn(pair, operation, reverse)
-    entry = records.lifted(
-        operation.id, operation.standing_fence["topics"], by="operation close", ms=int(time.time() * 1000)
-    )
+    entry = records.lifted(operation.id, standing["topics"], by="operation close", ms=int(time.time() * 1000))
     for name, log in pair.logs.items():
         if name not in pair.failures:
             log.append(entry)
@@ -121,13 +122,13 @@ def _begin_turn(pair: ClusterPair, operation: OperationState, reverse: Flow) -> 
     yield f"{operation.id}: {reverse.name} is started"
 
 
-def _lift(pair: ClusterPair, operation: OperationState) -> None:
-    planned, alias = operation.standing_fence["planned"], pair.forward.source.alias
-    fence = fence_of(operation.standing_fence["fence"], pair.forward.source)
+def _lift(pair: ClusterPair, operation: str, standing: dict[str, Any]) -> None:
+    planned, alias = standing["planned"], pair.forward.source.alias
+    fence = fence_of(standing["fence"], pair.forward.source)
     fence.remove(planned)
-    if fenced := pair.fenced_topics(alias, besides=operation.id) & operation.standing_fence["topics"].keys():
+    if fenced := pair.fenced_topics(alias, besides=operation) & standing["topics"].keys():
         # An operation that began meanwhile, since this command read the logs.
-        settle(fence, planned, lambda: pair.fenced_topics(alias, besides=operation.id))
+        settle(fence, planned, lambda: pair.fenced_topics(alias, besides=operation))
         raise OperationError(f"another operation fences {min(fenced)} on {alias}: see `mirrorless operation FILE`")
     until = time.monotonic() + _GONE_S
     while left := fence.left(planned):

@@ -95,13 +95,19 @@ class ClusterPair:
         """Why the operations of a cluster that answers could not be read, by alias: they are unknown, not none."""
         return {alias: log.refused for alias, log in self.logs.items() if log.refused is not None}
 
+    def every_operation(self) -> Operations:
+        """The operations of any pair that the logs have now.
+
+        Raises `ClusterUnavailable`.
+        """
+        return merged({name: log.read() for name, log in self.logs.items() if name not in self.failures})
+
     def fenced_topics(self, alias: str, *, besides: str = "") -> set[str]:
         """The topics of a cluster that are fenced now, as the logs say, by operations of any pair but one.
 
         Raises `ClusterUnavailable`.
         """
-        found = {name: log.read() for name, log in self.logs.items() if name not in self.failures}
-        return merged(found).fenced_on(alias, besides=besides)
+        return self.every_operation().fenced_on(alias, besides=besides)
 
     def next_number(self) -> int:
         """The number of the next operation: one more than the highest in the logs that were read last.

@@ -55,7 +55,7 @@ def preflight_lines(settings: Settings, kind: OperationKind, target: str, terms:
             say=lambda _: None,
             earlier=earlier,
             writer=OperationWriter(0, 0),
-            fenced=pair.fenced_topics,
+            logged=pair.every_operation,
         )
         step = PreflightStep(terms.accepted)
         try:

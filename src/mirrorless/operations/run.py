@@ -258,7 +258,7 @@ def _context(pair: ClusterPair, ownership: Ownership, progress: OperationProgres
         say=progress.say,
         earlier=pair.read()[0],
         writer=ownership.writer,
-        fenced=pair.fenced_topics,
+        logged=pair.every_operation,
         follows_suspect=ownership.follows_suspect,
         unreachable=frozenset(pair.failures),
     )

@@ -12,6 +12,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import OperationError
 from mirrorless.metadata.service_records import replicated_on
+from mirrorless.operation_log.records import Operations
 from mirrorless.policy import policy_for
 from mirrorless.settings.patterns import compile_patterns
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.target_state import OperationWriter
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.operation_log.records import Operations, OperationState, Request
+    from mirrorless.operation_log.records import OperationState, Request
     from mirrorless.settings import Flow, Settings
 
 LOOK_S: Final = 0.2
@@ -47,8 +48,8 @@ class OperationContext:
     `forward` is the flow along which applications move, `reverse` the opposite one, None if the file has none.
     `earlier` are all operations of the pair, `unreachable` the cluster that did not answer at the beginning,
     if any. `say` reports what happens. `writer` is what target states are written as. `drained_at` is when this process
-    read the ends of the source, as `time.monotonic`; None if another one did. `fenced` returns the topics of a cluster
-    that are fenced now, as the operations' logs say. `follows_suspect` is as in `Ownership`.
+    read the ends of the source, as `time.monotonic`; None if another one did. `logged` reads the logs, and returns the
+    operations of any pair that they have now. `follows_suspect` is as in `Ownership`.
     """
 
     settings: Settings
@@ -59,7 +60,7 @@ class OperationContext:
     say: Callable[[str], None]
     earlier: Operations
     writer: OperationWriter
-    fenced: Callable[[str], set[str]] = lambda _: set()
+    logged: Callable[[], Operations] = Operations
     follows_suspect: bool = False
     unreachable: frozenset[str] = frozenset()
     drained_at: float | None = None

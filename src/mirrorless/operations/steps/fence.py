@@ -89,7 +89,7 @@ def changing_fence(context: OperationContext, cluster: Cluster, data: dict[str, 
         context.check()
     except OwnershipLost:
         fence = fence_of(data["fence"], cluster)
-        settle(fence, data["planned"], lambda: context.fenced(cluster.alias))
+        settle(fence, data["planned"], lambda: context.logged().fenced_on(cluster.alias))
         raise
 
 

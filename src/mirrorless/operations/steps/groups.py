@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,12 +21,12 @@ from mirrorless.offsets.checkpoints import write_checkpoints
 from mirrorless.offsets.failover_plan import failover_plan, skipped_by_group, skipping
 from mirrorless.operation_log.records import EVERYTHING, OperationKind
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, StepFailed
+from mirrorless.operations.steps.context import OperationStep, OwnershipLost, StepFailed
 from mirrorless.policy import policy_for
 from mirrorless.protocol.markers import RESERVED_OFFSETS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.failover_plan import Forecast
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     ByGroup = dict[str, dict[TopicPartition, Committed]]
     Packed = dict[str, dict[str, dict[str, Any]]]
 
+_ATTEMPTS: Final = 3
 _FEW: Final = 100
 """Offsets of a partition in which records are counted: the others are markers, such as those that are reserved."""
 
@@ -80,7 +81,8 @@ class GroupsStep(OperationStep):
                 else:
                     offset_now = None if at is None else at.offset
                     left.append(f"group {group}, {place[0]}-{place[1]}: it is at {offset_now} on the target now")
-        refused = _commit(context, to_commit)
+        with _changing(context, planned):
+            refused = _commit(context, to_commit)
         if refused and context.request.kind is not OperationKind.FAILOVER:
             raise StepFailed(
                 f"offsets could not be committed on {context.forward.target.alias}; "
@@ -92,25 +94,8 @@ class GroupsStep(OperationStep):
 
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
         """Restore the offsets that the step wrote, and delete the groups that it created."""
-        wanted, before = unpacked(data["wanted"]), unpacked(data["before"])
-        now = _committed(context, wanted)
-        back: ByGroup = {}
-        with closing(GroupOffsets(context.forward.target)) as groups:
-            lines: list[str] = []
-            for group, offsets in wanted.items():
-                there = now.get(group, {})
-                ours = [place for place, offset in offsets.items() if place in there and _is_ours(there[place], offset)]
-                restored = {place: before[group][place] for place in ours if place in before.get(group, {})}
-                if restored:
-                    back[group] = restored
-                fresh = [place for place in ours if place not in restored]
-                if fresh and not (group in data["created"] and len(fresh) == len(now[group])):
-                    lines += groups.delete(group, fresh)
-            lines += groups.delete_groups(
-                group for group in data["created"] if now.get(group) and _are_ours(now[group], wanted[group])
-            )
-        lines += _commit(context, back)
-        context.warnings += lines
+        with _changing(context, data):
+            context.warnings += _restore(context, data, unpacked(data["before"]))
 
         def as_before(one: Checkpoint, before: int | None) -> Checkpoint:
             """Only an offset of this program's was moved back; whose the others were is not known here."""
@@ -244,11 +229,71 @@ def _committed(context: OperationContext, groups: Iterable[str]) -> ByGroup:
 
 def _commit(context: OperationContext, wanted: ByGroup) -> list[str]:
     """Commit; returns a line for each group or partition that was refused."""
-    context.check()
     with closing(GroupOffsets(context.forward.target)) as offsets:
         outcomes = offsets.commit(wanted)
     context.warnings += offsets.shortened
     return [line for group, outcome in outcomes.items() for line in refusals(group, outcome)]
+
+
+@contextmanager
+def _changing(context: OperationContext, data: dict[str, Any]) -> Iterator[None]:
+    """Change offsets; those that a process changes which lost the operation before or meanwhile are set as logged.
+
+    Brokers cannot bind a commit from outside of a group to the operation. `data` is the step's.
+    """
+    context.check()
+    try:
+        yield
+        context.check()
+    except OwnershipLost:
+        for _ in range(_ATTEMPTS):
+            logged = _logged(context, data)
+            _restore(context, data, logged, is_late=True)
+            if _logged(context, data) == logged:  # no other operation began meanwhile
+                break
+        raise
+
+
+def _logged(context: OperationContext, data: dict[str, Any]) -> ByGroup:
+    """Return the offsets that groups of the step have on the target, as the logs say: those of before it if undone."""
+    found = unpacked(data["before"])
+    for one in sorted(context.logged().by_id.values(), key=lambda one: one.number):
+        if one.number >= context.operation.number and one.request.target == context.request.target:
+            for group, offsets in unpacked(one.data(GroupsStep.name).get("wanted", {})).items():
+                found.setdefault(group, {}).update(offsets)
+    return found
+
+
+def _restore(context: OperationContext, data: dict[str, Any], right: ByGroup, *, is_late: bool = False) -> list[str]:
+    """Set offsets that the step wrote, and delete those that are not in `right`; returns a line for each failure.
+
+    `is_late` says that this process may just have undone the step too: what it restored or deleted is set as well.
+    """
+    wanted, before = unpacked(data["wanted"]), unpacked(data["before"])
+    now = _committed(context, wanted)
+    back: ByGroup = {}
+    lines: list[str] = []
+    with closing(GroupOffsets(context.forward.target)) as groups:
+        for group, offsets in wanted.items():
+            there, then = now.get(group, {}), before.get(group, {})
+            ours = [place for place, offset in offsets.items() if place in there and _is_ours(there[place], offset)]
+            if is_late:
+                ours += [place for place in offsets if place not in ours and there.get(place) == then.get(place)]
+            known = right.get(group, {})
+            restored = {place: known[place] for place in ours if place in known and there.get(place) != known[place]}
+            if restored:
+                back[group] = restored
+            fresh = [place for place in ours if place in there and place not in known]
+            if fresh and not (group in data["created"] and len(fresh) == len(there)):
+                lines += groups.delete(group, fresh)
+        lines += groups.delete_groups(
+            group
+            for group in data["created"]
+            if not right.get(group) and now.get(group) and _are_ours(now[group], wanted[group])
+        )
+        outcomes = groups.commit(back)
+    context.warnings += groups.shortened
+    return lines + [line for group, outcome in outcomes.items() for line in refusals(group, outcome)]
 
 
 def _is_ours(at: Committed, wanted: Committed) -> bool:
