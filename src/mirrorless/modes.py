@@ -89,6 +89,13 @@ class Modes:
         """Whether a flow keeps names and copies only what was written to its source itself."""
         return self._flow.directions == "skip" and self.keeps_names
 
+    @property
+    def why_shared(self) -> str | None:
+        """Why remote topics have records of others beside the flow's, in one line; None if they have none."""
+        if not self.skips_copies:
+            return None
+        return "applications of both clusters write to topics of this flow (mirrorless.both.directions=skip)"
+
     @cached_property
     def shares_topics(self) -> bool:
         """Whether both clusters have the same topics with records of both: flows both ways that skip copies."""

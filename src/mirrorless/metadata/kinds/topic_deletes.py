@@ -177,8 +177,8 @@ def _copies(ends: BothEnds, gone: Mapping[str, str]) -> Mapping[str, OwnCopy | s
 
 def refusal(ends: BothEnds) -> str | None:
     """Why nothing of this flow is deleted; None if topics may be."""
-    if Modes(ends.flow).skips_copies:
-        return "applications of both clusters write to topics of this flow (mirrorless.both.directions=skip)"
+    if (shared := Modes(ends.flow).why_shared) is not None:
+        return shared
     if (stopped := not_started(ends.flow, ends.target)) is not None:
         return stopped  # after a move, what is left on the source may be deleted there
     if not ends.remote:
