@@ -106,6 +106,7 @@ def flow(name: str = "A->B", **fields: object) -> FlowRow:
         bytes_per_s=None,
         limit_bytes_per_s=None,
         latency_ms=None,
+        groups_age_ms=None,
         has_heartbeat=False,
         heartbeat_ms=None,
         waiting="",

@@ -29,6 +29,7 @@ _DONE: Final = {
     "ForgetAcl": "no longer keeps ACLs on",
 }
 _MOST_NAMES: Final = 5
+_GROUPS_AGE: Final = "group-offset-age-ms"
 
 
 @contextmanager
@@ -86,6 +87,8 @@ class _OnPage:
 
     def measured(self, flow: str, metric: str, values: Sequence[float]) -> None:
         self._display.measured(flow, metric, values)
+        if metric == _GROUPS_AGE and values:
+            self._gatherer.set_groups_age(flow, values[-1])
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         self._display.finished(flow, records=records, copied_bytes=copied_bytes, complete=complete)

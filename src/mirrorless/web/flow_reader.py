@@ -75,6 +75,7 @@ class FlowReader(RepeatingReader):
         self._heartbeat_due_s = 0.0
         self._heartbeat_error: str | None = None
         self.waiting = ""
+        self.groups_age_ms: int | None = None
 
     def read(self) -> None:
         """Read both ends as far as they answer; raises the first error."""
@@ -162,6 +163,7 @@ class FlowReader(RepeatingReader):
             bytes_per_s=None if not is_read else bytes_per_s if is_live else sum(marked) if marked else None,
             limit_bytes_per_s=self.flow.max_bytes_per_second,
             latency_ms=max((one.latency_ms for one in topics if one.latency_ms is not None), default=None),
+            groups_age_ms=self.groups_age_ms if self._state is FlowState.RUNNING else None,
             has_heartbeat=self._has_heartbeat if self._heartbeat_error is None else None,
             heartbeat_ms=self._heartbeat_ms,
             waiting=self.waiting,

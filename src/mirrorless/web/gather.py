@@ -178,6 +178,10 @@ class Gatherer:
         """Take the progress that this process itself makes."""
         self._flows[flow].set_live(topics)
 
+    def set_groups_age(self, flow: str, age_ms: float) -> None:
+        """Take how long the oldest group offset of a flow of this process waited for its place on the target."""
+        self._flows[flow].groups_age_ms = round(age_ms)
+
     def set_waiting(self, flow: str, text: str) -> None:
         """Take what a flow of this process waits for; empty for nothing."""
         self._flows[flow].waiting = text

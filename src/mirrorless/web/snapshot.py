@@ -88,8 +88,9 @@ class FlowRow:
     copied has waited; a minimum with `lag_is_minimum`, since the records were there before this process looked.
     `lag_per_s` is by how much the lag has grown per second, negative if it shrinks; `catch_up_s` when it would be 0 if
     it continued to shrink so. `rpo_s` and `limit_bytes_per_s` are settings, None if not set. `records_per_s` counts
-    offsets where another process copies. `has_heartbeat` says whether the target has any, `error` why the flow cannot
-    be read now.
+    offsets where another process copies. `groups_age_ms` is how long the oldest group offset waited lately for its
+    place on the target, known where this process follows groups. `has_heartbeat` says whether the target has any,
+    `error` why the flow cannot be read now.
     """
 
     name: str
@@ -115,6 +116,7 @@ class FlowRow:
     bytes_per_s: float | None
     limit_bytes_per_s: float | None
     latency_ms: int | None
+    groups_age_ms: int | None
     has_heartbeat: bool | None
     heartbeat_ms: int | None
     waiting: str

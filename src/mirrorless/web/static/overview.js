@@ -122,6 +122,7 @@ class Card {
         value("soon", "Time until caught up"),
         value("latency", "Latency"),
         value("bytes", "Throughput"),
+        value("groups", "Group offsets"),
         value("heartbeat", "Last heartbeat"),
         value("topics", "Topics"),
         value("partitions", "Partitions"),
@@ -151,6 +152,7 @@ class Card {
       soon: flow.state === "running" || flow.state === "unknown" ? catchUp(flow) : flow.state,
       latency: flow.latency_ms !== null ? latency(flow.latency_ms) : !this.store.copies_here ? "not known here" : flow.error ? "unknown" : "nothing is copied now",
       bytes: flow.bytes_per_s === null ? "unknown" : bytes(flow.bytes_per_s),
+      groups: flow.groups_age_ms !== null ? `${latency(flow.groups_age_ms)} behind` : "by checkpoint runs, or not known here",
       heartbeat: flow.has_heartbeat === null ? "unknown" : flow.has_heartbeat ? ago(flow.heartbeat_ms) : "none on the target",
       topics: count(flow.topics),
       partitions: count(flow.partitions),
@@ -165,7 +167,7 @@ class Card {
       topics: isPast ? `as of ${ago(flow.read_ms)}` : "",
     };
     for (const [key, text] of Object.entries(limits)) setText(this.limits[key], text);
-    for (const [key, value] of Object.entries(this.values)) value.classList.toggle("faint", values[key] === "unknown" || (key === "latency" && flow.latency_ms === null));
+    for (const [key, value] of Object.entries(this.values)) value.classList.toggle("faint", values[key] === "unknown" || (key === "latency" && flow.latency_ms === null) || (key === "groups" && flow.groups_age_ms === null));
     this.values.time.classList.toggle("bad", state === "beyond RPO");
     const copiers = flow.copiers.map((one) => (one.share ? `${one.engine} (${one.share})` : one.engine));
     const lines = [
