@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mirrorless.errors import MirrorlessError
 from mirrorless.group_sync.follower import GroupFollower
+from mirrorless.offsets.other_sources import OtherSources
+from tests.simulation.operated import operated
 from tests.simulation.operating import TOPIC, Operating, setup_of
 from tests.simulation.world import Violation, clock
 
@@ -47,7 +50,7 @@ class Following(Operating):
                     self._most[place] = max(offset, self._most.get(place, 0))
             return code
 
-        target.commit, source.commit = commit, commit_on_source  # type: ignore[method-assign]
+        target.commit, source.commit = commit, commit_on_source  # type: ignore[assignment, method-assign]
 
     def _properties(self) -> str:
         return super()._properties() + "sync.group.offsets.enabled=true\n"
@@ -87,3 +90,32 @@ class Following(Operating):
             unread = [one for one in before if one not in read]
             if unread:
                 raise Violation(f"{place} is committed at {offset} on the target: {len(unread)} records are not read")
+
+
+def main() -> None:
+    """Run schedules in a process of their own: other threads must not see the simulated clock. Prints the offsets.
+
+    With `--one-too-far` every offset is one too far, so that the first schedule has to fail.
+    """
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--schedules", type=int, default=3)
+    parser.add_argument("--one-too-far", action="store_true")
+    given = parser.parse_args()
+    if given.one_too_far:
+        OtherSources.earliest = _one_too_far  # type: ignore[assignment, method-assign]
+    followed = 0
+    with operated():
+        for seed in range(given.schedules):
+            schedule = Following(seed)
+            clock.world = schedule.world
+            schedule.run()
+            followed += schedule.committed
+    print(followed)  # noqa: T201 -- its result
+
+
+def _one_too_far(_self: OtherSources, _group: str, _place: TopicPartition, downstream: int) -> int:
+    return downstream + 1
+
+
+if __name__ == "__main__":
+    main()

@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import subprocess
+import sys
 
-import pytest
+from tests.simulation import planting
 
-from mirrorless.offsets.other_sources import OtherSources
-from tests.simulation.following import Following
-from tests.simulation.operated import operated
-from tests.simulation.world import Violation, clock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-SCHEDULES = int(os.environ.get("MIRRORLESS_FOLLOWING", "3"))
+SCHEDULES = os.environ.get("MIRRORLESS_FOLLOWING", "2")
 
 
-@pytest.fixture(scope="module")
-def product() -> Iterator[None]:
-    with operated():
-        yield
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.simulation.following", *words]
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=planting.ROOT)
 
 
-def run(seed: int) -> int:
-    """Run a schedule; returns how many offsets were followed."""
-    schedule = Following(seed)
-    clock.world = schedule.world
-    schedule.run()
-    return schedule.committed
+def test_schedules_hold() -> None:
+    ended = run("--schedules", SCHEDULES)
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) > 0
 
 
-def test_schedules_hold(product: None) -> None:
-    assert sum(run(seed) for seed in range(SCHEDULES)) > 0
-
-
-def test_an_offset_that_is_one_too_far_is_found(product: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(OtherSources, "earliest", lambda _self, _group, _place, downstream: downstream + 1)
-    with pytest.raises(Violation, match="is committed at"):
-        run(0)
+def test_an_offset_that_is_one_too_far_is_found() -> None:
+    ended = run("--schedules", "1", "--one-too-far")
+    assert ended.returncode != 0
+    assert "Violation: " in ended.stderr
+    assert "is committed at" in ended.stderr
