@@ -50,7 +50,7 @@ class Following(Operating):
                     self._most[place] = max(offset, self._most.get(place, 0))
             return code
 
-        target.commit, source.commit = commit, commit_on_source  # type: ignore[assignment, method-assign]
+        target.commit, source.commit = commit, commit_on_source  # type: ignore[method-assign]
 
     def _properties(self) -> str:
         return super()._properties() + "sync.group.offsets.enabled=true\n"

@@ -79,7 +79,7 @@ class ArchiveSource(DataSource):
 
 
 class ArchiveReader(DataSourceReader):
-    """Reads objects whole. An archive that lacks something is refused: an analysis would be wrong without a word."""
+    """Reads objects whole. An archive that lacks something is refused: an analysis would be wrong silently."""
 
     def __init__(self, location: str, *, topics: str, until_ms: int | None) -> None:
         self._location = location

@@ -98,7 +98,7 @@ def doctor(
         for warning in warnings:
             warn(warning)
         for one_name, some in (*found.items(), *on_aws.items()):
-            _show(one_name, some, show_ok=show_ok)
+            _show(one_name, some, show_ok=show_ok or probe)
         counts = Counter(one.status for one in every)
         click.echo(", ".join(_counted(counts[status], status) for status in Status))
     sys.exit(FOUND if any(one.status is Status.FAILED for one in every) else FINE)
