@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -101,13 +101,13 @@ class ArchiveReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the committed records of one object, in their order."""
-        assert isinstance(partition, ArchivedObject)
-        data = open_store(partition.location).read(partition.name, 0, partition.size_bytes)
+        place = cast("ArchivedObject", partition)  # which Spark's worker may have loaded as another class
+        data = open_store(place.location).read(place.name, 0, place.size_bytes)
         rows: list[_Row] = []
         for header, at in scan(data):
-            if header.is_control or is_aborted(header, partition.aborted):
+            if header.is_control or is_aborted(header, place.aborted):
                 continue
-            rows += _rows(partition, data[at : at + header.size_bytes])
+            rows += _rows(place, data[at : at + header.size_bytes])
             if len(rows) >= _ROWS:
                 yield _batch(rows)
                 rows = []
