@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -99,15 +99,17 @@ class ArchiveReader(DataSourceReader):
             found += [ArchivedObject(self._location, topic, partition, piece) for piece in log.pieces]
         return found
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the committed records of one object, in their order."""
-        place = cast("ArchivedObject", partition)  # which Spark's worker may have loaded as another class
-        data = open_store(place.location).read(place.name, 0, place.size_bytes)
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
+        """Yield the committed records of one object, in their order; none of None, which Spark gives for no object."""
+        if partition is None:
+            return
+        assert isinstance(partition, ArchivedObject)
+        data = open_store(partition.location).read(partition.name, 0, partition.size_bytes)
         rows: list[_Row] = []
         for header, at in scan(data):
-            if header.is_control or is_aborted(header, place.aborted):
+            if header.is_control or is_aborted(header, partition.aborted):
                 continue
-            rows += _rows(place, data[at : at + header.size_bytes])
+            rows += _rows(partition, data[at : at + header.size_bytes])
             if len(rows) >= _ROWS:
                 yield _batch(rows)
                 rows = []
