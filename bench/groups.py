@@ -135,7 +135,8 @@ def deny(cluster: EmbeddedCluster) -> None:
         AclOperation.READ,
         AclPermissionType.DENY,
     )
-    for future in AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).create_acls([binding]).values():
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})  # kept: its end would end the requests
+    for future in client.create_acls([binding]).values():
         future.result()
 
 
